@@ -1,0 +1,245 @@
+"""The streaming encoder: any even number of new frames per step, exact against the offline encoder.
+
+What makes it cheap (all exact; the measured effect is in docs/performance.md):
+
+* attention caches hold *projected* keys and values in rings owned by the host, and a step returns only the new
+  rows, so nothing is projected twice and no cache is copied inside the graph;
+* the position projection depends on weights only and is folded into a constant per layer;
+* the subsampling keeps the last frame of each stage instead of recomputing nine mel frames at every step.
+
+One graph serves first, middle and last steps. Causal subsampling pads with zeros *at every stage*, so a first step
+is a middle step whose frames before the stream begins are masked to zero at every stage, and a last one is a step
+whose frames after its end are masked. Rows of a batch can therefore be of any age.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from parakeet_models.network.config import SUBSAMPLING_FACTOR, NetworkConfig
+from parakeet_models.network.conformer import MASKED, ConformerLayer, sinusoidal_positions
+from parakeet_models.network.network import ParakeetNetwork
+
+MAX_STEP = 16
+"""Most encoder frames in one step; bounds the folded position tables."""
+
+
+@dataclass(slots=True)
+class EncoderState:
+    """Caches of a batch of streams; what a backend's slot holds for each.
+
+    ``stage1``/``stage2``: last output frame of the first two subsampling stages, [B, channels, 1, width].
+    ``keys``/``values``: per layer the ring [B, heads, attention_left, head_size].
+    ``conv``: per layer the last ``conv_kernel - 1`` gated frames, [B, conv_kernel - 1, d_model].
+    ``position``: int64[B], next ring slot to write. ``valid``: int64[B], ring slots that hold frames.
+    """
+
+    stage1: Tensor
+    stage2: Tensor
+    keys: list[Tensor]
+    values: list[Tensor]
+    conv: list[Tensor]
+    position: Tensor
+    valid: Tensor
+
+    @classmethod
+    def initial(cls, config: NetworkConfig, batch: int) -> EncoderState:
+        """The state of ``batch`` streams that have not begun."""
+        width1, width2, _ = config.stage_widths
+        ring = (batch, config.heads, config.attention_left, config.head_size)
+        conv = (batch, config.conv_kernel - 1, config.d_model)
+        return cls(
+            stage1=torch.zeros(batch, config.subsampling_channels, 1, width1),
+            stage2=torch.zeros(batch, config.subsampling_channels, 1, width2),
+            keys=[torch.zeros(ring) for _ in range(config.layers)],
+            values=[torch.zeros(ring) for _ in range(config.layers)],
+            conv=[torch.zeros(conv) for _ in range(config.layers)],
+            position=torch.zeros(batch, dtype=torch.int64),
+            valid=torch.zeros(batch, dtype=torch.int64),
+        )
+
+
+class StreamingEncoder(nn.Module):
+    """Runs a network's encoder step by step; ``forward`` is pure and is what the converters trace.
+
+    The output is ``joint.enc`` of the encoder frames, the only form the decoder needs.
+    """
+
+    def __init__(self, network: ParakeetNetwork, max_step: int = MAX_STEP) -> None:
+        super().__init__()
+        self.config = network.config
+        self.encoder = network.encoder
+        self.projection = network.joint.enc
+        # Distances (query minus key) from the oldest ring frame seen by the last new one, down to the newest key
+        # seen by the first.
+        self.farthest = self.config.attention_left + max_step - 1
+        distances = torch.arange(self.farthest, -max_step, -1)
+        table = sinusoidal_positions(distances, self.config.d_model)
+        with torch.no_grad():
+            for index, layer in enumerate(self.encoder.layers):
+                attention = layer.self_attn
+                folded = attention.linear_pos(table).view(-1, attention.heads, attention.head_size)
+                self.register_buffer(f"positions_{index}", folded.permute(1, 2, 0).contiguous(), persistent=False)
+                taps = layer.conv.depthwise_conv.weight[:, 0].t().contiguous()
+                self.register_buffer(f"taps_{index}", taps, persistent=False)
+
+    def subsample(
+        self, mel: Tensor, begin: Tensor, end: Tensor, stage1: Tensor, stage2: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """mel [B, 8n+1, bins] and stage caches -> ([B, n, d_model], new stage1, new stage2)."""
+
+        def window(first: Tensor, last: Tensor, size: Tensor) -> Tensor:
+            index = torch.arange(size, device=mel.device)[None]
+            return ((index >= first[:, None]) & (index < last[:, None])).to(mel.dtype)[:, None, :, None]
+
+        pre_encode = self.encoder.pre_encode
+        x = mel[:, None] * window(begin, end, mel.shape[1])
+        x = pre_encode.stage(0, x)
+        end = end // 2
+        x = x * window(begin // 2 - 1, end, x.shape[2])
+        new_stage1 = x[:, :, -1:]
+        x = pre_encode.stage(1, torch.cat([stage1, x], 2))
+        end = (end + 1) // 2
+        x = x * window(begin // 4 - 1, end, x.shape[2])
+        new_stage2 = x[:, :, -1:]
+        x = pre_encode.stage(2, torch.cat([stage2, x], 2))
+        return pre_encode.project(x) * self.encoder.scale, new_stage1, new_stage2
+
+    def attention_tables(
+        self, frames: Tensor, valid_frames: Tensor, position: Tensor, valid: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Which row of the position table each (query, key) pair uses, and the mask to add to its score.
+
+        Keys are [ring slots | new frames]. Returns int64[B, 1, n, left + n] and float32[B, 1, n, left + n].
+        Streams advance in whole chunks, so chunk arithmetic relative to the step's first frame is exact.
+        """
+        left, chunk = self.config.attention_left, self.config.attention_chunk
+        device = position.device
+        query = torch.arange(frames, device=device)[None, :, None]
+        slot = torch.arange(left, device=device)[None]
+        age = torch.remainder(position[:, None] - 1 - slot, left)[:, None, :]
+        new = torch.arange(frames, device=device)[None, None, :]
+        batch = position.shape[0]
+        ring_distance = query + 1 + age
+        new_distance = (query - new).expand(batch, -1, -1)
+        rows = self.farthest - torch.cat([ring_distance, new_distance], 2)
+        ring_chunks = query // chunk + age // chunk + 1
+        ring_hidden = (age >= valid[:, None, None]) | (ring_chunks > left // chunk)
+        new_chunks = query // chunk - new // chunk
+        new_outside = (new_chunks < 0) | (new_chunks > left // chunk)
+        new_hidden = (new >= valid_frames[:, None, None]) | new_outside
+        hidden = torch.cat([ring_hidden, new_hidden], 2)
+        return rows[:, None], hidden.to(torch.float32)[:, None] * MASKED
+
+    def layer(
+        self, index: int, x: Tensor, keys: Tensor, values: Tensor, conv: Tensor, rows: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """One layer on x [B, n, d_model] -> (x, new keys, new values [B, heads, n, head_size], new conv cache)."""
+        module: ConformerLayer = self.encoder.layers[index]  # type: ignore[assignment]
+        attention, convolution = module.self_attn, module.conv
+        left, frames = self.config.attention_left, x.shape[1]
+
+        x = x + 0.5 * module.feed_forward1(module.norm_feed_forward1(x))
+
+        y = module.norm_self_att(x)
+        q, k, v = (
+            attention.split_heads(f(y)) for f in (attention.linear_q, attention.linear_k, attention.linear_v)
+        )
+        by_position = torch.matmul(q + attention.pos_bias_v[:, None], getattr(self, f"positions_{index}"))
+        by_position = torch.gather(by_position, 3, rows.expand(-1, attention.heads, -1, -1))
+        q = q + attention.pos_bias_u[:, None]
+        by_content = torch.cat(
+            [torch.matmul(q, keys.transpose(-2, -1)), torch.matmul(q, k.transpose(-2, -1))], 3
+        )
+        weights = torch.softmax((by_content + by_position) * attention.head_size**-0.5 + mask, -1)
+        y = torch.matmul(weights[..., :left], values) + torch.matmul(weights[..., left:], v)
+        x = x + attention.merge_heads(y)
+
+        y = torch.cat([conv, convolution.gate(module.norm_conv(x))], 1)
+        new_conv = y[:, -(convolution.kernel - 1) :]
+        taps = getattr(self, f"taps_{index}")
+        # Nine shifted multiply-adds: a depthwise convolution that needs no transposition of [B, n, d_model].
+        z = y[:, 0:frames] * taps[0]
+        for tap in range(1, convolution.kernel):
+            z = z + y[:, tap : tap + frames] * taps[tap]
+        if convolution.depthwise_conv.bias is not None:
+            z = z + convolution.depthwise_conv.bias
+        x = x + convolution.finish(z)
+
+        x = x + 0.5 * module.feed_forward2(module.norm_feed_forward2(x))
+        return module.norm_out(x), k, v, new_conv
+
+    def forward(
+        self,
+        mel: Tensor,
+        begin: Tensor,
+        end: Tensor,
+        position: Tensor,
+        valid: Tensor,
+        stage1: Tensor,
+        stage2: Tensor,
+        keys: list[Tensor],
+        values: list[Tensor],
+        conv: list[Tensor],
+    ) -> tuple[Tensor, Tensor, Tensor, list[Tensor], list[Tensor], list[Tensor]]:
+        """One step of n = (mel.shape[1] - 1) / 8 encoder frames, n a multiple of the attention chunk.
+
+        mel float32[B, 8n + 1, bins]: the last mel frame of the step before and 8n new ones. A first step has eight
+        frames before the stream and 8n - 7 of it; ``begin`` int64[B] counts the masked frames at the start
+        (8 on a first step, else 0) and ``end`` int64[B] is one past the last valid frame (8n + 1 except on the
+        last step of a stream). Other arguments as in :class:`EncoderState`.
+
+        Returns the projected frames [B, n, joint_hidden], new stage1 and stage2, and per layer the new keys and
+        values [B, heads, n, head_size] and the new conv cache. A last step's frames at or beyond
+        ``valid_frames(end)`` are meaningless and its caches must be discarded.
+        """
+        x, new_stage1, new_stage2 = self.subsample(mel, begin, end, stage1, stage2)
+        rows, mask = self.attention_tables(x.shape[1], valid_frames(end), position, valid)
+        new_keys, new_values, new_conv = [], [], []
+        for index in range(self.config.layers):
+            x, k, v, c = self.layer(index, x, keys[index], values[index], conv[index], rows, mask)
+            new_keys.append(k)
+            new_values.append(v)
+            new_conv.append(c)
+        return self.projection(x), new_stage1, new_stage2, new_keys, new_values, new_conv
+
+    @torch.inference_mode()
+    def step(self, mel: Tensor, begin: Tensor, end: Tensor, state: EncoderState) -> Tensor:
+        """:meth:`forward`, then the ring writes a host does: updates ``state``, returns the projected frames."""
+        frames = (mel.shape[1] - 1) // SUBSAMPLING_FACTOR
+        if frames < 1 or frames % self.config.attention_chunk:
+            raise ValueError(
+                f"a step of {frames} encoder frames breaks the attention chunks; "
+                f"use a multiple of {self.config.attention_chunk}"
+            )
+        out, state.stage1, state.stage2, keys, values, state.conv = self(
+            mel,
+            begin,
+            end,
+            state.position,
+            state.valid,
+            state.stage1,
+            state.stage2,
+            state.keys,
+            state.values,
+            state.conv,
+        )
+        left = self.config.attention_left
+        kept = min(frames, left)
+        offsets = torch.arange(frames - kept, frames)
+        for row in range(mel.shape[0]):
+            slots = (state.position[row] + offsets) % left
+            for index in range(self.config.layers):
+                state.keys[index][row][:, slots] = keys[index][row][:, -kept:]
+                state.values[index][row][:, slots] = values[index][row][:, -kept:]
+        state.position = (state.position + frames) % left
+        state.valid = torch.clamp(state.valid + frames, max=left)
+        return out
+
+
+def valid_frames(end: Tensor) -> Tensor:
+    """Encoder frames of a step that depend on valid mel frames only: ``end`` [B] as in ``forward``."""
+    return ((end // 2 + 1) // 2 + 1) // 2
