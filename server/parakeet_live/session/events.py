@@ -11,6 +11,8 @@ class Reason(StrEnum):
 
     EOU = "eou"
     """The model emitted its end-of-utterance token."""
+    BACKCHANNEL = "backchannel"
+    """The model emitted its end-of-backchannel token: a short acknowledgement such as "uh-huh" ended."""
     FINALIZE = "finalize"
     """The client asked for it."""
     END = "end"

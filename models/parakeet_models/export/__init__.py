@@ -1,0 +1,1 @@
+"""Converters: from a checkpoint to what a backend runs. Needs the extra ``convert``."""

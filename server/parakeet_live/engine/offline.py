@@ -1,0 +1,43 @@
+"""The synchronous engine for one stream: files on the command line, evaluation, tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from parakeet_models.bundle import Bundle
+from parakeet_models.mel import Float32
+
+from parakeet_live.engine.backend import Backend
+from parakeet_live.engine.onnx import OnnxBackend
+from parakeet_live.session.events import Event
+from parakeet_live.session.session import Session
+from parakeet_live.session.vocabulary import Vocabulary
+
+
+class Transcriber:
+    """A loaded network for one stream after the other. Not thread-safe."""
+
+    def __init__(self, bundle: Bundle, step_frames: int | None = None) -> None:
+        """``step_frames``: encoder frames per step (default: the live step). Larger steps are faster and give the
+        same text."""
+        self._manifest = bundle.manifest
+        self._vocabulary = Vocabulary.load(bundle)
+        self._backend: Backend = OnnxBackend(bundle, slots=1)
+        self._step_frames = step_frames
+
+    def stream(self, blocks: Iterable[Float32]) -> Iterator[Event]:
+        """Events of one stream of blocks, float32[n] mono at the model's rate, n arbitrary; Done comes last."""
+        session = Session(self._manifest, self._vocabulary, self._step_frames)
+        slot = self._backend.open()
+        try:
+            for block in blocks:
+                session.push(block)
+                yield from self._run(session, slot)
+            session.end()
+            yield from self._run(session, slot)
+        finally:
+            self._backend.close(slot)
+
+    def _run(self, session: Session, slot: int) -> Iterator[Event]:
+        while (step := session.next_step(slot)) is not None:
+            yield from session.apply(self._backend.step([step])[0])

@@ -1,0 +1,84 @@
+"""One utterance: tokens in, text and words out. Text only ever grows."""
+
+from __future__ import annotations
+
+import codecs
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from parakeet_live.session.events import Word
+from parakeet_live.session.vocabulary import Vocabulary
+
+WORD_START = "▁"
+UNKNOWN_MARK = "⁇"
+"""Shown for the unknown piece: a hole in the text that the reader can see."""
+BYTE_PIECE = re.compile(r"^<0x([0-9A-F]{2})>$")
+
+
+@dataclass(slots=True)
+class _Word:
+    text: str
+    first_frame: int
+    last_frame: int
+    log_probability: float
+    tokens: int
+
+
+class Utterance:
+    """Grows by tokens. Frames are encoder frames of the whole stream (80 ms each)."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._words: list[_Word] = []
+        # SentencePiece models with byte fallback spell rare characters as byte pieces; a character shows when
+        # its last byte is here.
+        self._bytes = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    @property
+    def empty(self) -> bool:
+        """True while there is no text."""
+        return not any(word.text for word in self._words)
+
+    @property
+    def text(self) -> str:
+        """Words joined by single spaces."""
+        return " ".join(word.text for word in self._words if word.text)
+
+    def add(self, token: int, frame: int, probability: float) -> None:
+        """Append an ordinary token emitted on ``frame``."""
+        head, *starts = self._piece_text(token).split(" ")
+        if not self._words:
+            self._words.append(_Word("", frame, frame, 0.0, 0))
+        self._words[-1].text += head
+        for part in starts:
+            self._words.append(_Word(part, frame, frame, 0.0, 0))
+        word = self._words[-1]
+        word.last_frame = frame
+        word.log_probability += math.log(max(probability, 1e-10))
+        word.tokens += 1
+
+    def words(self, frame_ms: Callable[[int], int]) -> tuple[Word, ...]:
+        """The words with times; ``frame_ms(k)`` is the audio time at which encoder frame k begins.
+
+        A word runs from the frame of its first piece to the end of the frame of its last, clipped to the next
+        word's start: emission lags the sound a little, and never by a constant, so times are approximate to a few
+        frames of 80 ms.
+        """
+        shown = [word for word in self._words if word.text]
+        starts = [frame_ms(word.first_frame) for word in shown]
+        ends = [frame_ms(word.last_frame + 1) for word in shown]
+        ends = [min(end, start) for end, start in zip(ends, [*starts[1:], ends[-1]], strict=True)] if shown else []
+        return tuple(
+            Word(word.text, start, max(start, end), math.exp(word.log_probability / max(word.tokens, 1)))
+            for word, start, end in zip(shown, starts, ends, strict=True)
+        )
+
+    def _piece_text(self, token: int) -> str:
+        if token == self._vocabulary.unknown:
+            return UNKNOWN_MARK
+        piece = self._vocabulary.pieces[token]
+        if match := BYTE_PIECE.match(piece):
+            return self._bytes.decode(bytes([int(match[1], 16)]))
+        return piece.replace(WORD_START, " ")
