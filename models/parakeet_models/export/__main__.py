@@ -1,0 +1,43 @@
+"""``python -m parakeet_models.export CHECKPOINT --out BUNDLE``: a checkpoint directory becomes a bundle."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from parakeet_models.export.bundle import write_bundle
+from parakeet_models.export.checkpoint import load_checkpoint
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m parakeet_models.export", description=__doc__)
+    parser.add_argument("checkpoint", type=Path, help="directory with network.safetensors, config.json, tokenizer.model")
+    parser.add_argument("--out", type=Path, required=True, help="bundle directory to write")
+    parser.add_argument("--name", default="tiny-en", help="name of the bundle (default: %(default)s)")
+    parser.add_argument("--description", default="")
+    parser.add_argument("--language", action="append", default=[], help="language tag, repeatable (default: en)")
+    parser.add_argument("--licence", required=True, help="SPDX expression or name")
+    parser.add_argument("--source", required=True, help="where the weights come from")
+    parser.add_argument("--model-card", type=Path, help="Markdown file to ship as MODEL_CARD.md")
+    parser.add_argument("--fp32", action="store_true", help="store fp32 weights instead of fp16")
+    arguments = parser.parse_args()
+    checkpoint = load_checkpoint(arguments.checkpoint)
+    bundle, difference = write_bundle(
+        checkpoint.network,
+        checkpoint.mel,
+        checkpoint.tokenizer,
+        arguments.out,
+        name=arguments.name,
+        description=arguments.description,
+        languages=tuple(arguments.language) or ("en",),
+        licence=arguments.licence,
+        source=arguments.source,
+        model_card=arguments.model_card,
+        half_weights=not arguments.fp32,
+    )
+    total = sum(file.bytes for file in bundle.manifest.files)
+    print(f"{bundle.directory}: {total / 1e6:.1f} MB, differs from PyTorch by at most {difference:.1e}")
+
+
+if __name__ == "__main__":
+    main()
