@@ -1,0 +1,51 @@
+# `make demo` and `make test` set everything up themselves: they need python3 (3.11 or newer) and make.
+# `make demo PYTHON=python3.12` picks another Python.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint format clean
+
+help:
+	@echo "make demo    live transcription of a shipped recording, through a real server"
+	@echo "make test    every check: ruff, mypy, pytest"
+	@echo "make lint    ruff and mypy only"
+	@echo "make format  let ruff format the code"
+	@echo "make clean   remove the virtual environment and caches"
+
+demo: $(VENV)/.installed
+	$(BIN)/parakeet-live demo
+
+test: lint
+	$(BIN)/pytest
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: Python 3.11 or newer is needed, $(PYTHON) is `$(PYTHON) --version 2>&1`."; \
+	  echo "Install a newer one and name it: make demo PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "error: $(PYTHON) cannot make a virtual environment."; \
+	  echo "On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@touch $@
+
+# The stamps depend on pyproject.toml alone: the package is installed editable, so code changes need no reinstall.
+$(VENV)/.installed: pyproject.toml | $(VENV)/.created
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/.created
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.installed

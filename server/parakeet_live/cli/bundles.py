@@ -1,0 +1,36 @@
+"""Chooses the bundle a command runs with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parakeet_live.cli.console import fail, notes
+from parakeet_models.bundle import Bundle, BundleError, embedded_bundle, load_bundle
+
+ModelOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        metavar="BUNDLE_DIR",
+        help="Directory of a model bundle. Without it the small model that ships with the package is used.",
+    ),
+]
+
+
+def choose_bundle(directory: Path | None) -> Bundle:
+    """The bundle in ``directory``, or the embedded one; says which on standard error, and why."""
+    try:
+        bundle = load_bundle(directory) if directory else embedded_bundle()
+    except BundleError as error:
+        fail(str(error))
+    manifest = bundle.manifest
+    origin = f"from {directory}" if directory else "embedded; --model BUNDLE_DIR picks another"
+    languages = ", ".join(manifest.languages)
+    notes.print(
+        f"model {manifest.name} ({origin}); languages: {languages}; licence: {manifest.licence}",
+        markup=False,
+    )
+    return bundle

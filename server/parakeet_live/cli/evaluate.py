@@ -1,0 +1,94 @@
+"""``parakeet-live eval``: word errors and ends of utterance on recordings with known text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parakeet_live.audio.files import AudioFileError
+from parakeet_live.cli.bundles import ModelOption, choose_bundle
+from parakeet_live.cli.console import fail, progress_bar
+
+if TYPE_CHECKING:
+    from parakeet_live.evaluation.runner import ClipResult
+
+
+def evaluate(
+    manifest: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MANIFEST",
+            help="JSON Lines, one recording a line: id, audio (path relative to it), text, speaker, kind.",
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Every figure as JSON instead of tables.")] = False,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Only recordings of this kind; may be repeated."),
+    ] = None,
+    model: ModelOption = None,
+    padding_ms: Annotated[
+        int,
+        typer.Option(min=0, help="Silence streamed after every recording, in milliseconds of audio."),
+    ] = 2000,
+    noise_dbfs: Annotated[
+        float | None,
+        typer.Option(
+            max=0.0,
+            help="Fill the padding with white noise of this level (dB of full scale) "
+            "instead of digital silence.",
+        ),
+    ] = None,
+    details: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write one line of JSON for each recording to FILE."),
+    ] = None,
+) -> None:
+    """Measure word error rate and ends of utterance.
+
+    Every recording is streamed through a real session in blocks of 100 ms, followed by silence. A missed end
+    is a recording whose text is not closed by the model within the silence; an early end is a recording that
+    is closed before its speech is over. Delays are in audio time.
+    """
+    from parakeet_live.engine.offline import Transcriber
+    from parakeet_live.evaluation.manifest import ManifestError, read_manifest
+    from parakeet_live.evaluation.report import print_report
+    from parakeet_live.evaluation.runner import Padding, run_clip
+    from parakeet_live.evaluation.summary import clip_data, summarise, summary_data
+
+    try:
+        clips = read_manifest(manifest)
+    except ManifestError as error:
+        fail(str(error))
+    if kinds:
+        present = sorted({clip.kind for clip in clips})
+        if unknown := sorted(set(kinds) - set(present)):
+            fail(f"no recording of kind {', '.join(unknown)} in {manifest}; there are: {', '.join(present)}")
+        clips = [clip for clip in clips if clip.kind in kinds]
+
+    bundle = choose_bundle(model)
+    transcriber = Transcriber(bundle)
+    padding = Padding(padding_ms, noise_dbfs)
+    results: list[ClipResult] = []
+    try:
+        with progress_bar() as progress:
+            for clip in progress.track(clips, description="evaluating"):
+                results.append(run_clip(transcriber, clip, padding))
+    except AudioFileError as error:
+        fail(str(error))
+
+    summary = summarise(results)
+    if details:
+        lines = "".join(json.dumps(clip_data(result), ensure_ascii=False) + "\n" for result in results)
+        try:
+            details.write_text(lines, encoding="utf-8")
+        except OSError as error:
+            fail(f"cannot write {details}: {error.strerror}")
+    if as_json:
+        data = summary_data(summary, model=bundle.manifest.name, manifest=str(manifest), padding=padding)
+        print(json.dumps(data, indent=2))
+    else:
+        print_report(summary, model=bundle.manifest.name, padding=padding)

@@ -1,0 +1,63 @@
+"""Prints a summary as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from parakeet_live.evaluation.runner import Padding
+from parakeet_live.evaluation.summary import Delays, Group, Summary
+
+NONE = "-"
+"""Shown where a figure does not exist."""
+
+
+def print_report(summary: Summary, *, model: str, padding: Padding) -> None:
+    """By kind, then by speaker, then the speed; to standard output."""
+    console = Console(highlight=False)
+    console.print(_table(f"{model}, by kind", [*summary.kinds, summary.overall]))
+    console.print(_table(f"{model}, by kind and speaker", summary.speakers))
+    filling = "digital silence" if padding.noise_dbfs is None else f"noise at {padding.noise_dbfs:g} dBFS"
+    console.print(
+        f"Each recording was followed by {padding.milliseconds} ms of {filling}. "
+        "EOU delays are p50 / p90 / p95 in milliseconds of audio."
+    )
+    speed = summary.speed
+    console.print(
+        f"{speed.audio_seconds:.0f} s of audio in {speed.wall_seconds:.1f} s: "
+        f"{speed.times_real_time:.1f} x real time, {speed.cpu_times_real_time:.1f} x by CPU time"
+    )
+
+
+def _table(title: str, groups: Sequence[Group]) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column(title.rpartition("by ")[2])
+    for heading in ("clips", "words", "WER", "missed", "early", "after last sample", "after speech"):
+        table.add_column(heading, justify="right")
+    for group in groups:
+        table.add_row(
+            group.name,
+            str(group.clips),
+            str(group.words.reference_words),
+            _percent(group.words.wer),
+            _share(group.missed, group.clips),
+            _share(group.early, group.clips),
+            _delays(group.delay_ms),
+            _delays(group.delay_from_speech_ms),
+        )
+    return table
+
+
+def _percent(rate: float | None) -> str:
+    return NONE if rate is None else f"{100 * rate:.1f} %"
+
+
+def _share(count: int, clips: int) -> str:
+    return f"{count} ({100 * count / clips:.1f} %)"
+
+
+def _delays(delays: Delays) -> str:
+    values = (delays.p50, delays.p90, delays.p95)
+    return " / ".join(NONE if value is None else f"{value:.0f}" for value in values)

@@ -1,0 +1,32 @@
+"""The machine-readable form: everything the recogniser said about one recording, as one line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from parakeet_live.session.events import Final
+
+
+def to_json(finals: Sequence[Final], *, source: str, audio_ms: int) -> str:
+    """One JSON object on one line, so that many recordings make a JSON Lines file. Times in milliseconds."""
+    spoken = [final for final in finals if final.text]
+    document = {
+        "source": source,
+        "audio_ms": audio_ms,
+        "text": " ".join(final.text for final in spoken),
+        "utterances": [_utterance(final) for final in spoken],
+    }
+    return json.dumps(document, ensure_ascii=False) + "\n"
+
+
+def _utterance(final: Final) -> dict[str, object]:
+    return {
+        "utterance": final.utterance,
+        "text": final.text,
+        "start_ms": final.words[0].start_ms if final.words else None,
+        "end_ms": final.words[-1].end_ms if final.words else None,
+        "reason": final.reason.value,
+        "words": [asdict(word) for word in final.words],
+    }

@@ -1,0 +1,169 @@
+"""The measures: text normalisation, word errors, ends of utterance, manifests, and a run of the real model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from parakeet_live.evaluation.endpoints import judge_end, speech_end_ms
+from parakeet_live.evaluation.manifest import ManifestError, read_manifest
+from parakeet_live.evaluation.normalise import normalise
+from parakeet_live.evaluation.words import WordCounts, compare, total
+from parakeet_live.session.events import Final, Reason
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Please enter your password, followed by the pound key.", None),
+        ("It's  5:30 p.m.", "it is five thirty pm"),
+        ("I can’t; I won't, I couldn't!", "i can not i will not i could not"),
+        ("You cannot.", "you can not"),
+        ("They're sure you'll see we've won", "they are sure you will see we have won"),
+        ("Dr. Smith's file name", "doctor smiths filename"),
+        ("1,234,567", "one million two hundred thirty four thousand five hundred sixty seven"),
+        ("the 21st and the 12th, 30th", "the twenty first and the twelfth thirtieth"),
+        ("3.5 %", "three point five percent"),
+        ("$20", "twenty dollars"),
+        ("0", "zero"),
+        ("1234567890123", "one two three four five six seven eight nine zero one two three"),
+        ("X-ray, Zed, Alpha", "xray z alfa"),
+        ("", ""),
+        ("...", ""),
+    ],
+)
+def test_normalise(text: str, expected: str | None) -> None:
+    if expected is None:
+        expected = "please enter your password followed by the pound key"
+    assert normalise(text) == expected
+    assert normalise(expected) == expected, "normalising twice changes nothing"
+
+
+def test_digits_are_read_one_by_one_and_their_homophones_do_not_count() -> None:
+    assert normalise("505 for 2", "digit-string") == "five zero five four two"
+    assert normalise("too", "digit") == "two"
+    assert normalise("for two", "prompt") == "for two"
+
+
+@pytest.mark.parametrize(
+    ("reference", "transcript", "expected"),
+    [
+        ("five zero five", "five zero five", WordCounts(3, 0, 0, 0)),
+        ("five zero five", "five oh", WordCounts(1, 1, 1, 0)),
+        ("five", "five five", WordCounts(1, 0, 0, 1)),
+        ("five six", "", WordCounts(0, 0, 2, 0)),
+        ("", "ghost word", WordCounts(0, 0, 0, 2)),
+        ("", "", WordCounts()),
+    ],
+)
+def test_compare(reference: str, transcript: str, expected: WordCounts) -> None:
+    assert compare(reference, transcript) == expected
+
+
+def test_the_rate_over_clips_weighs_words() -> None:
+    counts = total([WordCounts(9, 1, 0, 0), WordCounts(0, 1, 0, 1)])
+    assert counts.reference_words == 11
+    assert counts.wer == pytest.approx(3 / 11)
+    assert total([]).wer is None
+
+
+def final(text: str, audio_ms: int, reason: Reason = Reason.EOU) -> Final:
+    return Final(0, text, (), audio_ms, reason)
+
+
+def test_a_found_end_is_timed_from_both_ends() -> None:
+    end = judge_end([final("five", 1_400)], clip_end_ms=1_000, speech_end_ms=900)
+    assert not end.missed
+    assert not end.early
+    assert (end.delay_ms, end.delay_from_speech_ms) == (400, 500)
+
+
+def test_an_end_inside_the_trailing_silence_of_the_clip_is_not_early() -> None:
+    end = judge_end([final("five", 950)], clip_end_ms=1_000, speech_end_ms=900)
+    assert not end.early
+    assert (end.delay_ms, end.delay_from_speech_ms) == (-50, 50)
+
+
+def test_a_cut_is_early_even_when_the_real_end_is_found() -> None:
+    end = judge_end([final("five", 500), final("six", 1_400)], clip_end_ms=1_000, speech_end_ms=900)
+    assert end.early
+    assert not end.missed
+    assert end.delay_ms == 400
+
+
+def test_a_split_after_the_speech_is_early() -> None:
+    end = judge_end([final("five", 950), final("six", 1_400)], clip_end_ms=1_000, speech_end_ms=900)
+    assert end.early
+
+
+def test_an_end_before_the_speech_is_over_has_no_delay() -> None:
+    end = judge_end([final("five", 800)], clip_end_ms=1_000, speech_end_ms=900)
+    assert end.early
+    assert not end.missed
+    assert end.delay_ms is None
+
+
+@pytest.mark.parametrize(
+    "finals",
+    [
+        [],
+        [final("five", 3_000, Reason.END)],
+        [final("five", 950), final("six", 3_000, Reason.END)],
+    ],
+)
+def test_text_that_the_model_did_not_close_is_a_missed_end(finals: list[Final]) -> None:
+    end = judge_end(finals, clip_end_ms=1_000, speech_end_ms=900)
+    assert end.missed
+    assert end.delay_ms is None
+
+
+def test_a_last_final_without_text_does_not_hide_the_end() -> None:
+    end = judge_end(
+        [final("five", 1_400), final("", 3_000, Reason.END)], clip_end_ms=1_000, speech_end_ms=900
+    )
+    assert not end.missed
+    assert not end.early
+
+
+def test_speech_ends_at_the_last_loud_window() -> None:
+    samples = np.zeros(16_000, dtype=np.float32)
+    samples[4_000:8_000] = 0.5
+    samples[8_000:12_000] = 0.001  # 54 dB below
+    assert speech_end_ms(samples, 16_000) == 500
+    assert speech_end_ms(samples[:8_000], 16_000) == 500
+    assert speech_end_ms(np.zeros(16_000, dtype=np.float32), 16_000) == 0
+    assert speech_end_ms(np.empty(0, dtype=np.float32), 16_000) == 0
+
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def test_the_manifest_of_the_test_recordings() -> None:
+    clips = read_manifest(DATA / "manifest.jsonl")
+    assert {clip.kind for clip in clips} == {"digit", "digit-string", "read"}
+    assert all(clip.audio.is_file() for clip in clips)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "lists no recordings"),
+        ("{", "line 1"),
+        ('\n{"id": "a", "audio": "a.wav"}', "line 2: field 'text'"),
+        ('{"id": "a", "audio": "nowhere.wav", "text": "five"}', "no audio file"),
+    ],
+)
+def test_a_broken_manifest_is_explained(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "manifest.jsonl"
+    path.write_text(content)
+    with pytest.raises(ManifestError, match=message):
+        read_manifest(path)
+
+
+def test_a_missing_manifest_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match="no such manifest"):
+        read_manifest(tmp_path / "manifest.jsonl")
+    with pytest.raises(ManifestError, match="is a directory"):
+        read_manifest(tmp_path)
