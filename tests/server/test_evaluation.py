@@ -1,4 +1,4 @@
-"""The measures: text normalisation, word errors, ends of utterance, manifests, and a run of the real model."""
+"""The measures: text normalisation, word errors, ends of utterance, manifests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parakeet_live.evaluation.endpoints import judge_end, speech_end_ms
+from parakeet_live.evaluation.endpoints import Commit, judge_end, speech_end_ms
 from parakeet_live.evaluation.manifest import ManifestError, read_manifest
 from parakeet_live.evaluation.normalise import normalise
 from parakeet_live.evaluation.words import WordCounts, compare, total
@@ -69,8 +69,8 @@ def test_the_rate_over_clips_weighs_words() -> None:
     assert total([]).wer is None
 
 
-def final(text: str, audio_ms: int, reason: Reason = Reason.EOU) -> Final:
-    return Final(0, text, (), audio_ms, reason)
+def final(text: str, heard_ms: int, reason: Reason = Reason.EOU, *, live: bool = True) -> Commit:
+    return Commit(Final(0, text, (), heard_ms - 100, reason), heard_ms, live)
 
 
 def test_a_found_end_is_timed_from_both_ends() -> None:
@@ -106,15 +106,16 @@ def test_an_end_before_the_speech_is_over_has_no_delay() -> None:
 
 
 @pytest.mark.parametrize(
-    "finals",
+    "commits",
     [
         [],
-        [final("five", 3_000, Reason.END)],
+        [final("five", 3_000, Reason.END, live=False)],
+        [final("five", 3_000, live=False)],
         [final("five", 950), final("six", 3_000, Reason.END)],
     ],
 )
-def test_text_that_the_model_did_not_close_is_a_missed_end(finals: list[Final]) -> None:
-    end = judge_end(finals, clip_end_ms=1_000, speech_end_ms=900)
+def test_text_that_the_model_did_not_close_is_a_missed_end(commits: list[Commit]) -> None:
+    end = judge_end(commits, clip_end_ms=1_000, speech_end_ms=900)
     assert end.missed
     assert end.delay_ms is None
 

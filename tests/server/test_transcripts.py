@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,4 +90,4 @@ def test_cues_never_overlap_and_lose_no_word(pieces: list[tuple[int, int, str]])
     parts = cues([Final(0, " ".join(word.text for word in words), tuple(words), time, Reason.END)])
     assert " ".join(line for cue in parts for line in cue.lines) == " ".join(word.text for word in words)
     assert all(cue.start_ms < cue.end_ms for cue in parts)
-    assert all(first.end_ms <= second.start_ms for first, second in zip(parts, parts[1:], strict=False))
+    assert all(first.end_ms <= second.start_ms for first, second in pairwise(parts))

@@ -19,6 +19,8 @@ RATE = 16_000
 """Samples per second the recogniser works with."""
 BLOCK_SECONDS = 1.0
 """Audio read at a time."""
+LARGEST_HEADER_BYTES = 4096
+"""A file bigger than this that claims to hold no audio was never finished by its recorder."""
 
 
 class AudioFileError(Exception):
@@ -32,6 +34,17 @@ class AudioInfo:
     seconds: float
     rate: int
     channels: int
+
+
+class _Sequential(soundfile.SoundFile):  # type: ignore[misc]  # soundfile has no type information
+    """A file that is read once from start to end.
+
+    soundfile seeks after every read of a seekable file. In MP3, where a frame may borrow bits from the frames
+    before it, each seek garbles the sound that follows.
+    """
+
+    def seekable(self) -> bool:
+        return False
 
 
 def describe(path: Path) -> AudioInfo:
@@ -58,7 +71,7 @@ def read_blocks(path: Path) -> Iterator[NDArray[np.float32]]:
                 yield tail
 
 
-def _mono_blocks(file: soundfile.SoundFile, path: Path) -> Iterator[NDArray[np.float32]]:
+def _mono_blocks(file: _Sequential, path: Path) -> Iterator[NDArray[np.float32]]:
     frames = max(1, int(file.samplerate * BLOCK_SECONDS))
     while True:
         try:
@@ -72,7 +85,7 @@ def _mono_blocks(file: soundfile.SoundFile, path: Path) -> Iterator[NDArray[np.f
         yield np.nan_to_num(np.ascontiguousarray(mono), nan=0.0, posinf=1.0, neginf=-1.0)
 
 
-def _open(path: Path) -> soundfile.SoundFile:
+def _open(path: Path) -> _Sequential:
     if not path.exists():
         raise AudioFileError(f"no such file: {path}")
     if path.is_dir():
@@ -80,14 +93,22 @@ def _open(path: Path) -> soundfile.SoundFile:
     if path.is_file() and path.stat().st_size == 0:
         raise AudioFileError(f"{path} is empty")
     try:
-        return soundfile.SoundFile(path)
+        file = _Sequential(path)
     except (soundfile.SoundFileError, TypeError) as error:
         raise AudioFileError(
             f"cannot read {path}: {_reason(error)}. WAV, FLAC, Ogg, Opus, MP3 and AIFF work; "
             "convert anything else first, for example: ffmpeg -i INPUT output.wav"
         ) from error
+    if file.frames == 0 and path.stat().st_size > LARGEST_HEADER_BYTES:
+        file.close()
+        raise AudioFileError(
+            f"the header of {path} says that it holds no audio, as after an interrupted recording; "
+            "repair it, for example: ffmpeg -ignore_length 1 -i INPUT output.wav"
+        )
+    return file
 
 
 def _reason(error: Exception) -> str:
     """libsndfile's own words, without the prefix that repeats the path."""
-    return str(getattr(error, "error_string", error)).rstrip(".")
+    words = str(getattr(error, "error_string", error))
+    return words.removeprefix("Error :").strip().rstrip(".")

@@ -49,9 +49,9 @@ def evaluate(
 ) -> None:
     """Measure word error rate and ends of utterance.
 
-    Every recording is streamed through a real session in blocks of 100 ms, followed by silence. A missed end
-    is a recording whose text is not closed by the model within the silence; an early end is a recording that
-    is closed before its speech is over. Delays are in audio time.
+    Every recording is streamed through a real session, followed by silence. A missed end is a recording whose
+    text is not closed by the model within the silence; an early end is a recording that is closed before its
+    speech is over. Delays count the audio that had been sent when the final came.
     """
     from parakeet_live.engine.offline import Transcriber
     from parakeet_live.evaluation.manifest import ManifestError, read_manifest

@@ -20,11 +20,23 @@ LEVEL_WINDOW_MS = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Commit:
+    """A final and the moment it came."""
+
+    final: Final
+    heard_ms: int
+    """Audio handed over when the final came: what a live speaker waits for, computing time aside. It is later
+    than ``final.audio_ms``, because the model looks ahead and works in steps."""
+    live: bool
+    """False where it came only because the stream ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfUtterance:
     """How one clip was ended."""
 
     missed: bool
-    """The text was never closed by the model's end of utterance within the silence after the clip."""
+    """The text was not closed by the model's end of utterance within the silence after the clip."""
     early: bool
     """An end was committed before the speech was over: the turn was cut."""
     delay_ms: int | None
@@ -49,19 +61,21 @@ def speech_end_ms(samples: NDArray[np.float32], rate: int) -> int:
     return min((int(loud[-1]) + 1) * LEVEL_WINDOW_MS, len(samples) * 1000 // rate)
 
 
-def judge_end(finals: Sequence[Final], *, clip_end_ms: int, speech_end_ms: int) -> EndOfUtterance:
+def judge_end(commits: Sequence[Commit], *, clip_end_ms: int, speech_end_ms: int) -> EndOfUtterance:
     """Judges all finals of one clip that was streamed with silence after it."""
-    ends = [index for index, final in enumerate(finals) if final.reason is Reason.EOU]
-    last_text = max((index for index, final in enumerate(finals) if final.text), default=-1)
-    early = any(index < last_text or finals[index].audio_ms < speech_end_ms for index in ends)
-    closing = next((finals[index] for index in ends if index >= last_text), None)
-    if closing is None:
-        return EndOfUtterance(missed=True, early=early, delay_ms=None, delay_from_speech_ms=None)
-    if closing.audio_ms < speech_end_ms:
-        return EndOfUtterance(missed=False, early=early, delay_ms=None, delay_from_speech_ms=None)
+    last_text = max((index for index, commit in enumerate(commits) if commit.final.text), default=-1)
+    ends = [
+        (index, commit)
+        for index, commit in enumerate(commits)
+        if commit.live and commit.final.reason is Reason.EOU
+    ]
+    early = any(index < last_text or commit.heard_ms < speech_end_ms for index, commit in ends)
+    closing = next((commit for index, commit in ends if index >= last_text), None)
+    if closing is None or closing.heard_ms < speech_end_ms:
+        return EndOfUtterance(closing is None, early, delay_ms=None, delay_from_speech_ms=None)
     return EndOfUtterance(
         missed=False,
         early=early,
-        delay_ms=closing.audio_ms - clip_end_ms,
-        delay_from_speech_ms=closing.audio_ms - speech_end_ms,
+        delay_ms=closing.heard_ms - clip_end_ms,
+        delay_from_speech_ms=closing.heard_ms - speech_end_ms,
     )

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from parakeet_live.audio.files import RATE, read_blocks
 from parakeet_live.engine.offline import Transcriber
-from parakeet_live.evaluation.endpoints import EndOfUtterance, judge_end, speech_end_ms
+from parakeet_live.evaluation.endpoints import Commit, EndOfUtterance, judge_end, speech_end_ms
 from parakeet_live.evaluation.manifest import Clip
 from parakeet_live.evaluation.normalise import normalise
 from parakeet_live.evaluation.words import WordCounts, compare
 from parakeet_live.session.events import Final
 
-BLOCK = RATE // 10
-"""Samples handed over at a time: 100 ms, as a live client would send them."""
+BLOCK = RATE // 50
+"""Samples handed over at a time: 20 ms, the grain of all measured delays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ClipResult:
     transcript: str
     words: WordCounts
     end: EndOfUtterance
-    finals: tuple[Final, ...]
+    commits: tuple[Commit, ...]
     clip_ms: int
     speech_end_ms: int
     audio_ms: int
@@ -62,11 +62,11 @@ def run_clip(transcriber: Transcriber, clip: Clip, padding: Padding) -> ClipResu
     speech = np.concatenate([np.empty(0, dtype=np.float32), *read_blocks(clip.audio)])
     audio = np.concatenate([speech, padding.samples()])
     wall, cpu = time.perf_counter(), time.process_time()
-    finals = tuple(event for event in transcriber.stream(_blocks(audio)) if isinstance(event, Final))
+    commits = tuple(_commits(transcriber, audio))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 
     reference = normalise(clip.text, clip.kind)
-    transcript = normalise(" ".join(final.text for final in finals), clip.kind)
+    transcript = normalise(" ".join(commit.final.text for commit in commits), clip.kind)
     clip_ms = len(speech) * 1000 // RATE
     speech_ms = speech_end_ms(speech, RATE)
     return ClipResult(
@@ -74,8 +74,8 @@ def run_clip(transcriber: Transcriber, clip: Clip, padding: Padding) -> ClipResu
         reference=reference,
         transcript=transcript,
         words=compare(reference, transcript),
-        end=judge_end(finals, clip_end_ms=clip_ms, speech_end_ms=speech_ms),
-        finals=finals,
+        end=judge_end(commits, clip_end_ms=clip_ms, speech_end_ms=speech_ms),
+        commits=commits,
         clip_ms=clip_ms,
         speech_end_ms=speech_ms,
         audio_ms=len(audio) * 1000 // RATE,
@@ -84,6 +84,18 @@ def run_clip(transcriber: Transcriber, clip: Clip, padding: Padding) -> ClipResu
     )
 
 
-def _blocks(samples: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
-    for start in range(0, len(samples), BLOCK):
-        yield samples[start : start + BLOCK]
+def _commits(transcriber: Transcriber, audio: NDArray[np.float32]) -> Iterator[Commit]:
+    """Every final, with the audio that had been handed over when it came. ``audio``: float32[n] at 16 kHz."""
+    position = 0
+    ended = False
+
+    def blocks() -> Iterator[NDArray[np.float32]]:
+        nonlocal position, ended
+        while position < len(audio):
+            start, position = position, min(position + BLOCK, len(audio))
+            yield audio[start:position]
+        ended = True
+
+    for event in transcriber.stream(blocks()):
+        if isinstance(event, Final):
+            yield Commit(event, heard_ms=position * 1000 // RATE, live=not ended)

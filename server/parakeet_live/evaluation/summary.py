@@ -112,8 +112,14 @@ def clip_data(result: ClipResult) -> dict[str, object]:
         "clip_ms": result.clip_ms,
         "speech_end_ms": result.speech_end_ms,
         "finals": [
-            {"text": final.text, "reason": final.reason.value, "audio_ms": final.audio_ms}
-            for final in result.finals
+            {
+                "text": commit.final.text,
+                "reason": commit.final.reason.value,
+                "audio_ms": commit.final.audio_ms,
+                "heard_ms": commit.heard_ms,
+                "live": commit.live,
+            }
+            for commit in result.commits
         ],
     }
 
