@@ -1,0 +1,169 @@
+"""Messages of the native protocol, version 1, as they go over the wire. docs/protocol.md explains them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from parakeet_live.audio.formats import MAX_CHANNELS, MAX_RATE, MIN_RATE, Encoding
+from parakeet_live.session.events import Reason
+
+PROTOCOL_VERSION: Literal[1] = 1
+
+
+class CloseCode:
+    """Codes of the closing handshake that the server uses (RFC 6455, section 7.4)."""
+
+    NORMAL = 1000
+    UNSUPPORTED_DATA = 1003
+    POLICY = 1008
+    INTERNAL_ERROR = 1011
+    TRY_AGAIN_LATER = 1013
+
+
+class ErrorCode(StrEnum):
+    """What went wrong, for programs; the message beside it is for people."""
+
+    BAD_PARAMETER = "bad_parameter"
+    SERVER_FULL = "server_full"
+    UNSUPPORTED_CONTAINER = "unsupported_container"
+    UNSUPPORTED_WAV = "unsupported_wav"
+    FORMAT_MISMATCH = "format_mismatch"
+    AUDIO_AFTER_WAV = "audio_after_wav"
+    BAD_MESSAGE = "bad_message"
+    TOO_MANY_ERRORS = "too_many_errors"
+    TELEPHONY_ENVELOPE = "telephony_envelope"
+    SLOW_READER = "slow_reader"
+    ENGINE_FAILED = "engine_failed"
+    INTERNAL_ERROR = "internal_error"
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Limits(_Message):
+    """Limits of one connection. They are announced in ``ready``."""
+
+    max_frame_bytes: int = Field(
+        default=16 * 1024 * 1024,
+        description="Largest WebSocket message the server takes; a larger one closes the connection (1009).",
+    )
+    max_control_bytes: int = Field(
+        default=64 * 1024,
+        description="Largest JSON text message the server reads; a larger one is answered by an error.",
+    )
+    max_backlog_ms: int = Field(
+        default=10_000,
+        description="Audio received but not yet recognised; beyond it the server stops reading the socket.",
+    )
+    max_bad_messages: int = Field(
+        default=10,
+        description="Text messages that are not understood; one more closes the connection (1008).",
+    )
+    max_unsent_messages: int = Field(
+        default=1000,
+        description="Messages waiting for a client that does not read; one more closes it (1008).",
+    )
+
+
+class Word(_Message):
+    """A word with its times, in milliseconds of the audio received, and a confidence from 0 to 1."""
+
+    text: str
+    start_ms: int = Field(ge=0)
+    end_ms: int = Field(ge=0)
+    confidence: float = Field(ge=0, le=1)
+
+
+class Ready(_Message):
+    """First message of every session that was not refused."""
+
+    type: Literal["ready"] = "ready"
+    protocol: Literal[1] = PROTOCOL_VERSION
+    session: str = Field(description="Identifies this session in the server's log.")
+    model: str
+    languages: list[str]
+    encoding: Encoding = Field(description="How raw audio is read, unless a WAV header says otherwise.")
+    sample_rate: int = Field(ge=MIN_RATE, le=MAX_RATE)
+    channels: int = Field(ge=1, le=MAX_CHANNELS)
+    step_ms: int = Field(gt=0, description="Audio per recognition step: partials come at most this often.")
+    limits: Limits
+
+
+class Partial(_Message):
+    """The text of the utterance so far. It only grows: it begins with the text of the partial before it."""
+
+    type: Literal["partial"] = "partial"
+    utterance: int = Field(ge=0, description="Number of the utterance in this session.")
+    text: str
+    words: list[Word]
+    audio_ms: int = Field(ge=0, description="Audio covered when this text was known.")
+
+
+class Final(_Message):
+    """The text of an utterance that will not change again. Joining all finals gives the whole transcript."""
+
+    type: Literal["final"] = "final"
+    utterance: int = Field(ge=0, description="Number of the utterance in this session.")
+    text: str
+    words: list[Word]
+    audio_ms: int = Field(ge=0, description="Audio covered when this text was known.")
+    reason: Reason
+
+
+class Error(_Message):
+    """Something was wrong. After a fatal error the server closes; after any other the session goes on."""
+
+    type: Literal["error"] = "error"
+    code: ErrorCode
+    message: str
+    fatal: bool
+
+
+class Done(_Message):
+    """Last message of a session that was ended by ``end``; the server then closes with code 1000."""
+
+    type: Literal["done"] = "done"
+    audio_ms: int = Field(ge=0, description="Length of all audio received.")
+    utterances: int = Field(ge=0, description="Finals that carried text.")
+
+
+class Finalize(_Message):
+    """Answer now: exactly one final with reason ``finalize`` follows (its text may be empty)."""
+
+    type: Literal["finalize"]
+
+
+class End(_Message):
+    """No more audio: what is pending becomes a final, then comes ``done``."""
+
+    type: Literal["end"]
+
+
+class KeepAlive(_Message):
+    """Does nothing; for clients whose network path closes quiet connections."""
+
+    type: Literal["keepalive"]
+
+
+ServerMessage = Annotated[Ready | Partial | Final | Error | Done, Field(discriminator="type")]
+ClientMessage = Annotated[Finalize | End | KeepAlive, Field(discriminator="type")]
+
+CLIENT_MESSAGE: TypeAdapter[Finalize | End | KeepAlive] = TypeAdapter(ClientMessage)
+SERVER_MESSAGE: TypeAdapter[Ready | Partial | Final | Error | Done] = TypeAdapter(ServerMessage)
+
+
+def protocol_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of all messages: ``#/$defs/ServerMessage`` and ``#/$defs/ClientMessage``."""
+    roots, definitions = TypeAdapter.json_schemas(
+        [("ServerMessage", "serialization", SERVER_MESSAGE), ("ClientMessage", "validation", CLIENT_MESSAGE)]
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"parakeet-live native protocol, version {PROTOCOL_VERSION}",
+        "description": "JSON text messages of WS /v1/stream. Binary messages are raw audio. See protocol.md.",
+        "$defs": {**{name: root for (name, _), root in roots.items()}, **definitions["$defs"]},
+    }

@@ -1,0 +1,273 @@
+"""The native protocol as a state machine: what a client sends in, actions out; events in, JSON text out.
+
+No sockets, no tasks, no clock. :mod:`parakeet_live.web.stream` connects it to a socket and a recogniser.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from parakeet_live.audio.decode import AudioDecoder
+from parakeet_live.audio.formats import (
+    MAX_CHANNELS,
+    MAX_RATE,
+    MIN_RATE,
+    AudioError,
+    DeclaredFormat,
+    Encoding,
+    Float32,
+)
+from parakeet_live.dialects import messages
+from parakeet_live.dialects.messages import CloseCode, ErrorCode, Limits
+from parakeet_live.session import events
+
+ALLOWED_MESSAGES = '{"type":"finalize"}, {"type":"end"} or {"type":"keepalive"}'
+_LARGEST_CONTROL_IN_BINARY = 4096
+"""Binary messages up to this size are checked for being a control message sent as the wrong kind of frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """Recognise these samples: float32[n], mono, 16 kHz; never empty."""
+
+    samples: Float32
+
+
+@dataclass(frozen=True, slots=True)
+class Finalize:
+    """Flush; the stream goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """No more audio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Send this text; the session goes on."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Send this text, then close with this code; nothing further will be accepted."""
+
+    text: str
+    close_code: int
+    reason: str
+    """For the close frame, so that it can be read where only the closing is shown."""
+
+
+Action = Audio | Finalize | End | Reply | Refuse
+
+
+class BadParameterError(ValueError):
+    """The query of the URL asks for something impossible; the message names the remedy."""
+
+
+def parse_query(items: Iterable[tuple[str, str]]) -> DeclaredFormat:
+    """Query parameters of ``/v1/stream`` to what they state about the audio.
+
+    Unknown parameters are refused, not ignored: a misspelt ``sample_rate`` would silently give wrong text.
+    """
+    values: dict[str, str] = {}
+    for name, value in items:
+        if name not in ("encoding", "sample_rate", "channels"):
+            raise BadParameterError(
+                f"unknown query parameter {_shown(name)}; possible are encoding, sample_rate and channels"
+            )
+        if name in values:
+            raise BadParameterError(f"query parameter {name} is given more than once; give it once")
+        values[name] = value
+    encoding = None
+    if "encoding" in values:
+        if values["encoding"] not in tuple(Encoding):
+            raise BadParameterError(
+                f"encoding={_shown(values['encoding'])} is not supported; use one of {', '.join(Encoding)}"
+            )
+        encoding = Encoding(values["encoding"])
+    return DeclaredFormat(
+        encoding,
+        _integer(values, "sample_rate", MIN_RATE, MAX_RATE),
+        _integer(values, "channels", 1, MAX_CHANNELS),
+    )
+
+
+def _integer(values: dict[str, str], name: str, low: int, high: int) -> int | None:
+    text = values.get(name)
+    if text is None:
+        return None
+    # isdecimal() also holds for digits of other scripts; int() also takes signs and underscores.
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
+    if not low <= number <= high:
+        raise BadParameterError(
+            f"{name}={_shown(text)} is not possible; use a whole number from {low} to {high}"
+        )
+    return number
+
+
+def refusal(code: ErrorCode, message: str, close_code: int) -> Refuse:
+    """A fatal error and the closing that goes with it."""
+    return Refuse(_error(code, message, fatal=True), close_code, code.value)
+
+
+def _error(code: ErrorCode, message: str, *, fatal: bool) -> str:
+    return messages.Error(code=code, message=message, fatal=fatal).model_dump_json()
+
+
+def _shown(text: str) -> str:
+    """Text of a client inside a message: short, and ASCII, because lone surrogates cannot be sent."""
+    return ascii(text if len(text) <= 40 else text[:40] + "...")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What ``ready`` says about the server."""
+
+    model: str
+    languages: tuple[str, ...]
+    step_ms: int
+    limits: Limits = field(default_factory=Limits)
+
+
+class NativeSession:
+    """One connection of the native protocol, from ``ready`` to ``done``."""
+
+    def __init__(self, session_id: str, declared: DeclaredFormat, info: ServerInfo) -> None:
+        self._session_id = session_id
+        self._declared = declared
+        self._info = info
+        self._decoder = AudioDecoder(declared)
+        self._over = False
+        """After ``end`` or a refusal everything that arrives is dropped."""
+        self._bad_messages = 0
+        self._surplus_told = False
+
+    def ready(self) -> str:
+        """The first message."""
+        audio = self._declared.resolve()
+        return messages.Ready(
+            session=self._session_id,
+            model=self._info.model,
+            languages=list(self._info.languages),
+            encoding=audio.encoding,
+            sample_rate=audio.sample_rate,
+            channels=audio.channels,
+            step_ms=self._info.step_ms,
+            limits=self._info.limits,
+        ).model_dump_json()
+
+    def event(self, event: events.Event) -> str:
+        """A result of the recogniser as a message."""
+        if isinstance(event, events.Done):
+            return messages.Done(audio_ms=event.audio_ms, utterances=event.utterances).model_dump_json()
+        words = [
+            messages.Word(
+                text=word.text,
+                start_ms=word.start_ms,
+                end_ms=word.end_ms,
+                confidence=round(float(word.confidence), 3),
+            )
+            for word in event.words
+        ]
+        if isinstance(event, events.Final):
+            return messages.Final(
+                utterance=event.utterance,
+                text=event.text,
+                words=words,
+                audio_ms=event.audio_ms,
+                reason=event.reason,
+            ).model_dump_json()
+        return messages.Partial(
+            utterance=event.utterance, text=event.text, words=words, audio_ms=event.audio_ms
+        ).model_dump_json()
+
+    def receive_bytes(self, data: bytes) -> list[Action]:
+        """A binary message, or any slice of one."""
+        if self._over or not data:
+            return []
+        if _is_control_text(data):
+            return self._bad_message(
+                f"control messages must be text frames, this one came as a binary frame: {_shown_bytes(data)}"
+            )
+        try:
+            actions = _audio(self._decoder.feed(data))
+        except AudioError as error:
+            self._over = True
+            return [refusal(ErrorCode(error.problem.value), str(error), CloseCode.UNSUPPORTED_DATA)]
+        if self._decoder.surplus and not self._surplus_told:
+            self._surplus_told = True
+            message = (
+                "the WAV header states the length of its audio; what follows is no WAV chunk and is dropped. "
+                "Write size 0 or 0xFFFFFFFF into the header of a live stream"
+            )
+            actions.append(Reply(_error(ErrorCode.AUDIO_AFTER_WAV, message, fatal=False)))
+        return actions
+
+    def receive_text(self, text: str) -> list[Action]:
+        """A text message."""
+        if self._over:
+            return []
+        # The limit is on bytes, and a character has at most four: most texts need no encoding to be judged.
+        limit = self._info.limits.max_control_bytes
+        if len(text) > limit or (4 * len(text) > limit and len(text.encode()) > limit):
+            return self._bad_message(f"text message of over {limit} bytes; audio goes into binary messages")
+        try:
+            fields = json.loads(text)
+        except (ValueError, RecursionError):
+            return self._bad_message(f"{_shown(text)} is not JSON; send {ALLOWED_MESSAGES}")
+        if not isinstance(fields, dict):
+            return self._bad_message(f"{_shown(text)} is not a JSON object; send {ALLOWED_MESSAGES}")
+        if "type" not in fields and "event" in fields:
+            self._over = True
+            message = (
+                "this looks like the JSON envelope of a telephony platform. Unwrap it: decode the base64 "
+                "payload of each media event and send the bytes as binary messages, usually with "
+                "?encoding=mulaw&sample_rate=8000"
+            )
+            return [refusal(ErrorCode.TELEPHONY_ENVELOPE, message, CloseCode.POLICY)]
+        try:
+            message_in = messages.CLIENT_MESSAGE.validate_python(fields)
+        except ValidationError:
+            return self._bad_message(f"{_shown(text)} is not a known message; send {ALLOWED_MESSAGES}")
+        if isinstance(message_in, messages.Finalize):
+            return [*_audio(self._decoder.flush()), Finalize()]
+        if isinstance(message_in, messages.End):
+            self._over = True
+            return [*_audio(self._decoder.end()), End()]
+        return []
+
+    def _bad_message(self, message: str) -> list[Action]:
+        """Answer a message that is not understood; a client that sends nothing else is closed in the end."""
+        self._bad_messages += 1
+        limit = self._info.limits.max_bad_messages
+        if self._bad_messages > limit:
+            self._over = True
+            text = f"more than {limit} messages were not understood, the last: {message}"
+            return [refusal(ErrorCode.TOO_MANY_ERRORS, text, CloseCode.POLICY)]
+        return [Reply(_error(ErrorCode.BAD_MESSAGE, message, fatal=False))]
+
+
+def _audio(samples: Float32) -> list[Action]:
+    return [Audio(samples)] if len(samples) else []
+
+
+def _is_control_text(data: bytes) -> bool:
+    """True for a JSON object with a ``type`` (or ``event``): no audio looks like that by chance."""
+    if len(data) > _LARGEST_CONTROL_IN_BINARY or data[:1] != b"{":
+        return False
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(fields, dict) and not fields.keys().isdisjoint(("type", "event"))
+
+
+def _shown_bytes(data: bytes) -> str:
+    return _shown(data.decode("utf-8", "replace"))

@@ -1,0 +1,77 @@
+"""The FastAPI application: routes, and the life of the recogniser behind them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI, WebSocket
+from fastapi.responses import HTMLResponse, PlainTextResponse
+
+from parakeet_live.audio.formats import TARGET_RATE
+from parakeet_live.dialects.messages import Limits
+from parakeet_live.engine.recognizer import Recognizer
+from parakeet_live.web.page import START_PAGE
+from parakeet_live.web.stream import serve_stream
+from parakeet_models.bundle import Bundle
+
+STREAM_PATH = "/v1/stream"
+LIMITS = Limits()
+
+
+def create_app(bundle: Bundle, *, max_streams: int = 64) -> FastAPI:
+    """The application that serves a bundle to at most ``max_streams`` clients at the same time."""
+    return build_app(Recognizer.load(bundle, max_streams=max_streams))
+
+
+def build_app(recognizer: Recognizer) -> FastAPI:
+    """The application around a recogniser, which starts and stops with it."""
+    if recognizer.sample_rate != TARGET_RATE:
+        raise ValueError(
+            f"the model takes {recognizer.sample_rate} Hz; the server is built for {TARGET_RATE} Hz"
+        )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with recognizer:
+            yield
+
+    app = FastAPI(title="parakeet-live", lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
+
+    @app.get("/", response_class=HTMLResponse)
+    async def start_page() -> str:
+        return START_PAGE
+
+    @app.get("/healthz")
+    async def health() -> dict[str, str | int]:
+        return {
+            "status": "ok",
+            "version": version("parakeet-live"),
+            "model": recognizer.bundle_name,
+            "active_streams": recognizer.active_streams,
+            "max_streams": recognizer.max_streams,
+        }
+
+    @app.get(STREAM_PATH)
+    @app.get(STREAM_PATH + "/")
+    async def explain_stream() -> PlainTextResponse:
+        return PlainTextResponse(
+            f"{STREAM_PATH} is a WebSocket endpoint: connect to it with ws:// or wss://, not with a plain request.\n",
+            status_code=426,
+            headers={"Connection": "Upgrade", "Upgrade": "websocket"},
+        )
+
+    @app.websocket(STREAM_PATH)
+    @app.websocket(STREAM_PATH + "/")
+    async def stream(websocket: WebSocket) -> None:
+        await serve_stream(websocket, recognizer, LIMITS)
+
+    @app.websocket("/{path:path}")
+    async def wrong_path(websocket: WebSocket, path: str) -> None:
+        # Without this a mistyped path is answered by 403, which sounds like a missing permission.
+        await websocket.send_denial_response(
+            PlainTextResponse(f"there is nothing here; the stream is at {STREAM_PATH}\n", status_code=404)
+        )
+
+    return app

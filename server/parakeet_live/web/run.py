@@ -1,0 +1,73 @@
+"""Run an application under uvicorn, the way this project needs it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from parakeet_live.web.app import LIMITS, STREAM_PATH
+
+PING_INTERVAL_SECONDS = 20.0
+"""Pings keep proxies from closing a quiet connection: their usual limit is 60 s."""
+PING_TIMEOUT_SECONDS = 120.0
+"""Long, because the pong of a client that uploads faster than real time waits behind its audio, which the server
+holds back (see ``max_backlog_ms``). A dead peer is found all the same."""
+SHUTDOWN_SECONDS = 5
+"""Connections have this long to end after SIGINT or SIGTERM."""
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._announce()
+
+
+def run_server(app: FastAPI, host: str, port: int, on_started: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM. Port 0 takes a free one.
+
+    ``on_started`` gets the URL of the stream once connections are accepted. OSError if the port is taken.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listener:
+        bound = listener.getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        config = uvicorn.Config(
+            app,
+            # The caller has configured logging; a line for every request is of no use here.
+            log_config=None,
+            access_log=False,
+            ws_max_size=LIMITS.max_frame_bytes,
+            ws_ping_interval=PING_INTERVAL_SECONDS,
+            ws_ping_timeout=PING_TIMEOUT_SECONDS,
+            # Audio does not compress, and a compressor is memory and time for every connection.
+            ws_per_message_deflate=False,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+        server = _Server(config, lambda: on_started(f"ws://{shown}:{bound}{STREAM_PATH}"))
+        with _signals_end_quietly():
+            server.run(sockets=[listener])
+
+
+@contextmanager
+def _signals_end_quietly() -> Iterator[None]:
+    """After a clean shutdown uvicorn raises the signal again; that must not become a failure exit code."""
+
+    def ignore(number: int, frame: FrameType | None) -> None:
+        return None
+
+    previous = {number: signal.signal(number, ignore) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

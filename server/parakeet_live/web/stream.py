@@ -1,0 +1,205 @@
+"""``WS /v1/stream``: connects one socket, one native session and one stream of the recogniser.
+
+Three tasks: the reader takes from the socket, the pump takes from the recogniser, the writer is the only one
+that sends. They end together: when the client has gone, or when the writer has sent the closing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Coroutine
+from contextlib import closing
+from typing import Any
+
+from fastapi import WebSocket, WebSocketDisconnect
+
+from parakeet_live.dialects.messages import CloseCode, ErrorCode, Limits
+from parakeet_live.dialects.native import (
+    Action,
+    Audio,
+    BadParameterError,
+    End,
+    Finalize,
+    NativeSession,
+    Refuse,
+    Reply,
+    ServerInfo,
+    parse_query,
+    refusal,
+)
+from parakeet_live.engine.backend import CapacityError, EngineError
+from parakeet_live.engine.recognizer import Recognizer, Stream
+from parakeet_live.session.events import Partial
+from parakeet_live.web.outbox import Closing, Outbox
+
+log = logging.getLogger(__name__)
+
+SLICE_BYTES = 64 * 1024
+"""A large message is decoded in slices of this size, with a turn for everyone else between two of them. Decoding
+and resampling one takes at most 7 ms (measured: mu-law at 8 kHz, 8 s of audio), so it stays on the loop."""
+CLOSE_TIMEOUT_SECONDS = 30.0
+"""Once its end is decided a connection has this long to take what is still to be sent; then it is dropped."""
+
+
+class ClientGone(Exception):  # noqa: N818 - it is no error when a client leaves
+    """The client has left; there is nobody to tell."""
+
+
+async def serve_stream(websocket: WebSocket, recognizer: Recognizer, limits: Limits) -> None:
+    """Serve one connection from the handshake to the close."""
+    session_id = secrets.token_hex(8)
+    await websocket.accept()
+    # A refusal comes after the handshake, as a message: a browser shows nothing of a refused handshake.
+    try:
+        declared = parse_query(websocket.query_params.multi_items())
+        stream = recognizer.open()
+    except BadParameterError as error:
+        await _refuse(websocket, session_id, ErrorCode.BAD_PARAMETER, str(error), CloseCode.POLICY)
+    except CapacityError:
+        message = f"all {recognizer.max_streams} streams of this server are in use; try again later"
+        await _refuse(websocket, session_id, ErrorCode.SERVER_FULL, message, CloseCode.TRY_AGAIN_LATER)
+    else:
+        info = ServerInfo(recognizer.bundle_name, recognizer.languages, recognizer.step_ms, limits)
+        with closing(stream):
+            log.info("session %s: opened, %s", session_id, declared.resolve())
+            session = NativeSession(session_id, declared, info)
+            outcome = await _Connection(websocket, session, stream, limits).run()
+            log.info("session %s: %s", session_id, outcome)
+
+
+async def _refuse(
+    websocket: WebSocket, session_id: str, code: ErrorCode, message: str, close_code: int
+) -> None:
+    log.info("session %s: refused, %s: %s", session_id, code, message)
+    refuse = refusal(code, message, close_code)
+    try:
+        await _send(websocket, refuse.text)
+        await _close(websocket, Closing(refuse.close_code, refuse.reason))
+    except ClientGone:
+        log.info("session %s: the client left before it was told", session_id)
+
+
+class _Connection:
+    """The three tasks of an accepted connection."""
+
+    def __init__(self, websocket: WebSocket, session: NativeSession, stream: Stream, limits: Limits) -> None:
+        self._websocket = websocket
+        self._session = session
+        self._stream = stream
+        self._limits = limits
+        self._outbox = Outbox(limits.max_unsent_messages)
+
+    async def run(self) -> str:
+        """Returns how the connection ended, for the log."""
+        self._outbox.put(self._session.ready())
+        reader = asyncio.create_task(self._guard(self._read()))
+        pump = asyncio.create_task(self._guard(self._pump()))
+        writer = asyncio.create_task(self._write())
+        deadline = asyncio.create_task(self._deadline())
+        try:
+            # The pump alone never ends a connection: it closes the outbox, and the writer sees that.
+            await asyncio.wait((reader, writer, deadline), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (reader, pump, writer, deadline):
+                task.cancel()
+            results = await asyncio.gather(writer, reader, pump, deadline, return_exceptions=True)
+        closed = results[0]
+        if isinstance(closed, Closing):
+            return f"closed with {closed.code} {closed.reason}".rstrip()
+        if isinstance(closed, Exception) and not isinstance(closed, ClientGone):
+            raise closed
+        return "the client left"
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run the reader or the pump; a fault of ours is logged, told to the client, and ends this session only."""
+        try:
+            await work
+        except Exception:
+            log.exception("a session failed")
+            message = "the server failed on this session; open a new connection"
+            self._refuse(refusal(ErrorCode.INTERNAL_ERROR, message, CloseCode.INTERNAL_ERROR))
+            await asyncio.sleep(CLOSE_TIMEOUT_SECONDS)  # until the writer has closed, which cancels this task
+
+    async def _deadline(self) -> None:
+        """Ends when a client has not taken the last messages in time."""
+        await self._outbox.wait_closed()
+        await asyncio.sleep(CLOSE_TIMEOUT_SECONDS)
+
+    async def _read(self) -> None:
+        """Socket to session. Goes on after ``end`` and after a refusal, so that the client's close is seen."""
+        while True:
+            message = await self._websocket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if self._outbox.closed:
+                continue
+            text = message.get("text")
+            if text is not None:
+                self._apply(self._session.receive_text(text))
+                continue
+            data = message["bytes"]
+            for start in range(0, len(data), SLICE_BYTES):
+                self._apply(self._session.receive_bytes(data[start : start + SLICE_BYTES]))
+                await self._stream.wait_below(self._limits.max_backlog_ms)
+                await asyncio.sleep(0)
+
+    def _apply(self, actions: list[Action]) -> None:
+        for action in actions:
+            match action:
+                case Audio(samples):
+                    self._stream.push(samples)
+                case Finalize():
+                    self._stream.finalize()
+                case End():
+                    self._stream.end()
+                case Reply(text):
+                    self._outbox.put(text)
+                case Refuse():
+                    self._refuse(action)
+
+    def _refuse(self, refuse: Refuse) -> None:
+        self._outbox.put(refuse.text)
+        self._outbox.close(Closing(refuse.close_code, refuse.reason))
+
+    async def _pump(self) -> None:
+        """Recogniser to outbox, without ever waiting for the client."""
+        try:
+            async for event in self._stream:
+                self._outbox.put(self._session.event(event), replaceable=isinstance(event, Partial))
+                if self._outbox.overfull:
+                    message = f"over {self._limits.max_unsent_messages} results are waiting to be read"
+                    self._refuse(refusal(ErrorCode.SLOW_READER, message, CloseCode.POLICY))
+                    return
+        except EngineError as error:
+            log.error("engine failure: %s", error)
+            message = "the recogniser failed; open a new connection and send the audio again"
+            self._refuse(refusal(ErrorCode.ENGINE_FAILED, message, CloseCode.INTERNAL_ERROR))
+        else:
+            self._outbox.close(Closing(CloseCode.NORMAL))
+
+    async def _write(self) -> Closing:
+        """Outbox to socket; returns what the connection was closed with."""
+        while True:
+            item = await self._outbox.get()
+            if isinstance(item, Closing):
+                await _close(self._websocket, item)
+                return item
+            await _send(self._websocket, item)
+
+
+async def _send(websocket: WebSocket, text: str) -> None:
+    try:
+        await websocket.send_text(text)
+    except (WebSocketDisconnect, RuntimeError) as gone:
+        # Starlette and uvicorn say RuntimeError when the server side has closed already, for instance because
+        # of a message over the size limit.
+        raise ClientGone from gone
+
+
+async def _close(websocket: WebSocket, closing: Closing) -> None:
+    try:
+        await websocket.close(closing.code, closing.reason)
+    except (WebSocketDisconnect, RuntimeError) as gone:
+        raise ClientGone from gone
