@@ -114,7 +114,9 @@ class Manifest(_Strict):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.mel.bins != self.geometry.mel_bins:
-            raise ValueError(f"mel.bins {self.mel.bins} and geometry.mel_bins {self.geometry.mel_bins} differ")
+            raise ValueError(
+                f"mel.bins {self.mel.bins} and geometry.mel_bins {self.geometry.mel_bins} differ"
+            )
         if self.tokens.blank != self.geometry.vocabulary:
             raise ValueError(
                 f"tokens.blank {self.tokens.blank} must be geometry.vocabulary {self.geometry.vocabulary}"

@@ -11,11 +11,15 @@ from parakeet_models.export.checkpoint import load_checkpoint
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m parakeet_models.export", description=__doc__)
-    parser.add_argument("checkpoint", type=Path, help="directory with network.safetensors, config.json, tokenizer.model")
+    parser.add_argument(
+        "checkpoint", type=Path, help="directory with network.safetensors, config.json, tokenizer.model"
+    )
     parser.add_argument("--out", type=Path, required=True, help="bundle directory to write")
     parser.add_argument("--name", default="tiny-en", help="name of the bundle (default: %(default)s)")
     parser.add_argument("--description", default="")
-    parser.add_argument("--language", action="append", default=[], help="language tag, repeatable (default: en)")
+    parser.add_argument(
+        "--language", action="append", default=[], help="language tag, repeatable (default: en)"
+    )
     parser.add_argument("--licence", required=True, help="SPDX expression or name")
     parser.add_argument("--source", required=True, help="where the weights come from")
     parser.add_argument("--model-card", type=Path, help="Markdown file to ship as MODEL_CARD.md")

@@ -85,7 +85,9 @@ def write_bundle(
     write_manifest(directory, manifest)
     difference = encoder_difference(network, directory / "encoder.onnx", manifest.step_sizes)
     if difference > PARITY_TOLERANCE:
-        raise ParityError(f"exported encoder differs from PyTorch by {difference:.2e} > {PARITY_TOLERANCE:.0e}")
+        raise ParityError(
+            f"exported encoder differs from PyTorch by {difference:.2e} > {PARITY_TOLERANCE:.0e}"
+        )
     return load_bundle(directory), difference
 
 
@@ -100,7 +102,9 @@ def token_ids(tokenizer: Path, vocabulary: int) -> TokenIds:
     return TokenIds(eou=ids["<EOU>"], eob=ids.get("<EOB>"), blank=vocabulary, unknown=processor.unk_id())
 
 
-def encoder_difference(network: ParakeetNetwork, graph: Path, step_sizes: tuple[int, ...], seed: int = 0) -> float:
+def encoder_difference(
+    network: ParakeetNetwork, graph: Path, step_sizes: tuple[int, ...], seed: int = 0
+) -> float:
     """Largest absolute difference between the graph and the PyTorch streaming encoder, same inputs, all outputs.
 
     Three streams of different ages through PARITY_STEPS steps of mixed sizes.
@@ -117,7 +121,15 @@ def encoder_difference(network: ParakeetNetwork, graph: Path, step_sizes: tuple[
         # Rows begin at steps 0, 1 and 2: until then a row is repeatedly on its first step.
         begin = torch.tensor([8 if index <= row else 0 for row in range(3)])
         end = torch.full((3,), 8 * size + 1)
-        caches = [state.position, state.valid, state.stage1, state.stage2, *state.keys, *state.values, *state.conv]
+        caches = [
+            state.position,
+            state.valid,
+            state.stage1,
+            state.stage2,
+            *state.keys,
+            *state.values,
+            *state.conv,
+        ]
         values = [tensor.numpy().copy() for tensor in (mel, begin, end, *caches)]
         feed = dict(zip(encoder_inputs(config.layers), values, strict=True))
         outputs = dict(zip(encoder_outputs(config.layers), session.run(None, feed), strict=True))

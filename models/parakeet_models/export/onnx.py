@@ -130,7 +130,7 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, half_weights: bo
         (torch.tensor([0, 1]), torch.zeros(batch, hidden), torch.zeros(batch, hidden)),
         input_names=["token", "h", "c"],
         output_names=["prediction", "new_h", "new_c"],
-        dynamic_axes={n: row for n in ("token", "h", "c", "prediction", "new_h", "new_c")},
+        dynamic_axes=dict.fromkeys(("token", "h", "c", "prediction", "new_h", "new_c"), row),
     )
     write(
         "joint",
@@ -138,7 +138,7 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, half_weights: bo
         (torch.randn(batch, joint), torch.randn(batch, joint)),
         input_names=["encoder", "prediction"],
         output_names=["token", "probability"],
-        dynamic_axes={n: row for n in ("encoder", "prediction", "token", "probability")},
+        dynamic_axes=dict.fromkeys(("encoder", "prediction", "token", "probability"), row),
     )
 
 

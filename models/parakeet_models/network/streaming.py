@@ -82,7 +82,9 @@ class StreamingEncoder(nn.Module):
             for index, layer in enumerate(self.encoder.layers):
                 attention = layer.self_attn
                 folded = attention.linear_pos(table).view(-1, attention.heads, attention.head_size)
-                self.register_buffer(f"positions_{index}", folded.permute(1, 2, 0).contiguous(), persistent=False)
+                self.register_buffer(
+                    f"positions_{index}", folded.permute(1, 2, 0).contiguous(), persistent=False
+                )
                 taps = layer.conv.depthwise_conv.weight[:, 0].t().contiguous()
                 self.register_buffer(f"taps_{index}", taps, persistent=False)
 

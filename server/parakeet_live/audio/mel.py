@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from parakeet_models.mel import Float32, MelParameters, frames_to_log_mel
 
 BLOCK_FRAMES = 8

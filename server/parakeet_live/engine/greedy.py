@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
-from parakeet_models.bundle import Geometry, TokenIds
-from parakeet_models.mel import Float32
 
 from parakeet_live.engine.backend import Emission
+from parakeet_models.bundle import Geometry, TokenIds
+from parakeet_models.mel import Float32
 
 MAX_SYMBOLS_PER_FRAME = 10
 """After this many tokens on one frame, decoding moves to the next frame (NeMo's default)."""
@@ -86,9 +86,7 @@ class GreedyDecoder:
                     )
         return emissions
 
-    def _predict(
-        self, token: NDArray[np.int64], h: Float32, c: Float32
-    ) -> tuple[Float32, Float32, Float32]:
+    def _predict(self, token: NDArray[np.int64], h: Float32, c: Float32) -> tuple[Float32, Float32, Float32]:
         rows = len(token)
         token, h, c = _at_least(token), _at_least(h), _at_least(c)
         predicted, h, c = self._prediction.run(None, {"token": token, "h": h, "c": c})

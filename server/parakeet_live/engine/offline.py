@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from parakeet_models.bundle import Bundle
-from parakeet_models.mel import Float32
-
 from parakeet_live.engine.backend import Backend
 from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_live.session.events import Event
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
+from parakeet_models.bundle import Bundle
+from parakeet_models.mel import Float32
 
 
 class Transcriber:

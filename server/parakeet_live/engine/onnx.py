@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
-from parakeet_models.bundle import Bundle
-from parakeet_models.mel import Float32
 
 from parakeet_live.engine.backend import CapacityError, Emission, EngineError, StepInput
 from parakeet_live.engine.greedy import GreedyDecoder
+from parakeet_models.bundle import Bundle
+from parakeet_models.mel import Float32
 
 
 def session_options() -> ort.SessionOptions:
@@ -58,7 +58,9 @@ class OnnxBackend:
 
     def open(self) -> int:
         if not self._free:
-            raise CapacityError(f"all {self._slots} slots are taken; close a stream or raise the number of slots")
+            raise CapacityError(
+                f"all {self._slots} slots are taken; close a stream or raise the number of slots"
+            )
         slot = self._free.pop()
         for cache in (*self._keys, *self._values, *self._conv, self._stage1, self._stage2):
             cache[slot] = 0.0

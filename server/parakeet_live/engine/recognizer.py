@@ -13,14 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
-from parakeet_models.bundle import Bundle
-from parakeet_models.mel import Float32
-
 from parakeet_live.engine.backend import Backend, Emission, EngineError, StepInput
 from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_live.session.events import Event
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
+from parakeet_models.bundle import Bundle
+from parakeet_models.mel import Float32
 
 MAX_BATCH = 16
 """Steps in one backend call. Larger batches gain nothing on a CPU core and make everyone wait longer."""
@@ -114,7 +113,7 @@ class Recognizer:
 
     def _ready(self) -> list[tuple[Stream, StepInput]]:
         """Up to MAX_BATCH ready steps; streams that got one go to the back of the queue, so all get their turn."""
-        batch = []
+        batch: list[tuple[Stream, StepInput]] = []
         for stream in list(self._streams):
             if stream.closed:
                 self._remove(stream)

@@ -19,8 +19,6 @@ from enum import Enum, auto
 from itertools import groupby
 
 import numpy as np
-from parakeet_models.bundle import Manifest
-from parakeet_models.mel import Float32
 
 from parakeet_live.audio.mel import StreamingMel
 from parakeet_live.engine.backend import Emission, StepInput
@@ -28,6 +26,8 @@ from parakeet_live.session.events import Done, Event, Final, Partial, Reason
 from parakeet_live.session.timeline import Timeline
 from parakeet_live.session.utterance import Utterance
 from parakeet_live.session.vocabulary import Vocabulary
+from parakeet_models.bundle import Manifest
+from parakeet_models.mel import Float32
 
 FRAME_MEL = 8
 """Mel frames per encoder frame."""

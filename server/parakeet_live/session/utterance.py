@@ -69,7 +69,11 @@ class Utterance:
         shown = [word for word in self._words if word.text]
         starts = [frame_ms(word.first_frame) for word in shown]
         ends = [frame_ms(word.last_frame + 1) for word in shown]
-        ends = [min(end, start) for end, start in zip(ends, [*starts[1:], ends[-1]], strict=True)] if shown else []
+        ends = (
+            [min(end, start) for end, start in zip(ends, [*starts[1:], ends[-1]], strict=True)]
+            if shown
+            else []
+        )
         return tuple(
             Word(word.text, start, max(start, end), math.exp(word.log_probability / max(word.tokens, 1)))
             for word, start, end in zip(shown, starts, ends, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import sentencepiece
+
 from parakeet_models.bundle import Bundle, BundleError
 
 
@@ -25,7 +26,9 @@ class Vocabulary:
         try:
             processor.Load(str(path))
         except (OSError, RuntimeError) as error:
-            raise BundleError(f"{path}: not a SentencePiece model ({error}); copy the bundle again") from error
+            raise BundleError(
+                f"{path}: not a SentencePiece model ({error}); copy the bundle again"
+            ) from error
         size, wanted = processor.GetPieceSize(), bundle.manifest.geometry.vocabulary
         if size != wanted:
             raise BundleError(
