@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from enum import StrEnum
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 
 from parakeet_live.cli.bundles import ModelOption, choose_bundle
+from parakeet_live.cli.console import fail
 
 
 class LogLevel(StrEnum):
@@ -48,9 +50,21 @@ def serve(
         level=log_level.value.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     app = create_app(choose_bundle(model), max_streams=max_streams)
-    run_server(app, host, port, on_started=_announce)
+    try:
+        run_server(app, host, port, on_started=_announce)
+    except OSError as error:
+        fail(_listening_problem(error, host, port))
 
 
 def _announce(url: str) -> None:
     # Flushed, because a parent process waits for this line on a pipe.
     print(f"listening on {url}", flush=True)
+
+
+def _listening_problem(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is in use: stop what listens there, or choose another with --port"
+    if isinstance(error, PermissionError):
+        return f"not allowed to listen on port {port}: choose one above 1023 with --port"
+    reason = str(error.strerror).partition(" (while attempting")[0]
+    return f"cannot listen on {host}, port {port}: {reason}; --host takes an address of this machine"

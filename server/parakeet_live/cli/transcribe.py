@@ -52,7 +52,7 @@ def transcribe(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Recordings: WAV, FLAC, Ogg, Opus, MP3 ..., any sample rate, any number of channels. "
             "- reads one recording from standard input.",
         ),

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-RECORDING = Path(__file__).with_name("recording.flac")
-"""16 kHz mono FLAC: four digit strings by two speakers, each followed by a pause."""
+RECORDING = Path(__file__).with_name("recording.wav")
+"""8 kHz mono WAV: four digit strings by two speakers, each followed by a pause."""
 
 SPOKEN = ("five zero five", "three one eight", "one nine eight two", "two two seven nine")
 """What is said in it, one string an utterance."""

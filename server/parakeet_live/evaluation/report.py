@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -12,17 +13,21 @@ from parakeet_live.evaluation.summary import Delays, Group, Summary
 
 NONE = "-"
 """Shown where a figure does not exist."""
+FILE_WIDTH = 120
+"""Characters a line where the output is no terminal."""
 
 
 def print_report(summary: Summary, *, model: str, padding: Padding) -> None:
     """By kind, then by speaker, then the speed; to standard output."""
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = FILE_WIDTH  # a file or pipe has no width of its own; 80 would break the tables
     console.print(_table(f"{model}, by kind", [*summary.kinds, summary.overall]))
     console.print(_table(f"{model}, by kind and speaker", summary.speakers))
     filling = "digital silence" if padding.noise_dbfs is None else f"noise at {padding.noise_dbfs:g} dBFS"
     console.print(
         f"Each recording was followed by {padding.milliseconds} ms of {filling}. "
-        "EOU delays are p50 / p90 / p95 in milliseconds of audio."
+        "EOU delays: p50 / p90 / p95 in milliseconds of audio."
     )
     speed = summary.speed
     console.print(
@@ -32,18 +37,20 @@ def print_report(summary: Summary, *, model: str, padding: Padding) -> None:
 
 
 def _table(title: str, groups: Sequence[Group]) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column(title.rpartition("by ")[2])
-    for heading in ("clips", "words", "WER", "missed", "early", "after last sample", "after speech"):
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(title.rpartition("by ")[2], no_wrap=True)
+    for heading in ("clips", "words", "WER", "missed", "early"):
         table.add_column(heading, justify="right")
+    table.add_column("EOU after last sample", justify="right")
+    table.add_column("after speech", justify="right")
     for group in groups:
         table.add_row(
             group.name,
             str(group.clips),
             str(group.words.reference_words),
             _percent(group.words.wer),
-            _share(group.missed, group.clips),
-            _share(group.early, group.clips),
+            _percent(group.missed / group.clips),
+            _percent(group.early / group.clips),
             _delays(group.delay_ms),
             _delays(group.delay_from_speech_ms),
         )
@@ -52,10 +59,6 @@ def _table(title: str, groups: Sequence[Group]) -> Table:
 
 def _percent(rate: float | None) -> str:
     return NONE if rate is None else f"{100 * rate:.1f} %"
-
-
-def _share(count: int, clips: int) -> str:
-    return f"{count} ({100 * count / clips:.1f} %)"
 
 
 def _delays(delays: Delays) -> str:

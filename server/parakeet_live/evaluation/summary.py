@@ -151,7 +151,12 @@ def _delays(values: Iterable[int | None]) -> Delays:
 
 
 def _words_data(words: WordCounts) -> dict[str, object]:
-    return {**asdict(words), "reference_words": words.reference_words, "wer": words.wer}
+    return {
+        **asdict(words),
+        "errors": words.errors,
+        "reference_words": words.reference_words,
+        "wer": words.wer,
+    }
 
 
 def _group_data(group: Group) -> dict[str, object]:
