@@ -26,6 +26,7 @@ class CloseCode:
 class ErrorCode(StrEnum):
     """What went wrong, for programs; the message beside it is for people."""
 
+    WRONG_PATH = "wrong_path"
     BAD_PARAMETER = "bad_parameter"
     SERVER_FULL = "server_full"
     UNSUPPORTED_CONTAINER = "unsupported_container"

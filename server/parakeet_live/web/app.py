@@ -10,10 +10,10 @@ from fastapi import FastAPI, WebSocket
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from parakeet_live.audio.formats import TARGET_RATE
-from parakeet_live.dialects.messages import Limits
+from parakeet_live.dialects.messages import CloseCode, ErrorCode, Limits
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.web.page import START_PAGE
-from parakeet_live.web.stream import serve_stream
+from parakeet_live.web.stream import refuse_stream, serve_stream
 from parakeet_models.bundle import Bundle
 
 STREAM_PATH = "/v1/stream"
@@ -70,8 +70,7 @@ def build_app(recognizer: Recognizer) -> FastAPI:
     @app.websocket("/{path:path}")
     async def wrong_path(websocket: WebSocket, path: str) -> None:
         # Without this a mistyped path is answered by 403, which sounds like a missing permission.
-        await websocket.send_denial_response(
-            PlainTextResponse(f"there is nothing here; the stream is at {STREAM_PATH}\n", status_code=404)
-        )
+        message = f"there is no stream at this path; connect to {STREAM_PATH}"
+        await refuse_stream(websocket, ErrorCode.WRONG_PATH, message, CloseCode.POLICY)
 
     return app

@@ -43,9 +43,11 @@ def run_server(app: FastAPI, host: str, port: int, on_started: Callable[[str], N
         shown = f"[{host}]" if ":" in host else host
         config = uvicorn.Config(
             app,
-            # The caller has configured logging; a line for every request is of no use here.
+            # The caller has configured logging. Sessions have lines of their own; uvicorn speaks up when
+            # something is wrong.
             log_config=None,
             access_log=False,
+            log_level="warning",
             ws_max_size=LIMITS.max_frame_bytes,
             ws_ping_interval=PING_INTERVAL_SECONDS,
             ws_ping_timeout=PING_TIMEOUT_SECONDS,

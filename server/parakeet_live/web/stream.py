@@ -49,36 +49,36 @@ class ClientGone(Exception):  # noqa: N818 - it is no error when a client leaves
 
 async def serve_stream(websocket: WebSocket, recognizer: Recognizer, limits: Limits) -> None:
     """Serve one connection from the handshake to the close."""
-    session_id = secrets.token_hex(8)
-    await websocket.accept()
-    # A refusal comes after the handshake, as a message: a browser shows nothing of a refused handshake.
     try:
         declared = parse_query(websocket.query_params.multi_items())
         stream = recognizer.open()
     except BadParameterError as error:
-        await _refuse(websocket, session_id, ErrorCode.BAD_PARAMETER, str(error), CloseCode.POLICY)
+        await refuse_stream(websocket, ErrorCode.BAD_PARAMETER, str(error), CloseCode.POLICY)
+        return
     except CapacityError:
         message = f"all {recognizer.max_streams} streams of this server are in use; try again later"
-        await _refuse(websocket, session_id, ErrorCode.SERVER_FULL, message, CloseCode.TRY_AGAIN_LATER)
-    else:
+        await refuse_stream(websocket, ErrorCode.SERVER_FULL, message, CloseCode.TRY_AGAIN_LATER)
+        return
+    with closing(stream):
+        await websocket.accept()
+        session_id = secrets.token_hex(8)
+        log.info("session %s: opened, %s", session_id, declared.resolve())
         info = ServerInfo(recognizer.bundle_name, recognizer.languages, recognizer.step_ms, limits)
-        with closing(stream):
-            log.info("session %s: opened, %s", session_id, declared.resolve())
-            session = NativeSession(session_id, declared, info)
-            outcome = await _Connection(websocket, session, stream, limits).run()
-            log.info("session %s: %s", session_id, outcome)
+        session = NativeSession(session_id, declared, info)
+        outcome = await _Connection(websocket, session, stream, limits).run()
+        log.info("session %s: %s", session_id, outcome)
 
 
-async def _refuse(
-    websocket: WebSocket, session_id: str, code: ErrorCode, message: str, close_code: int
-) -> None:
-    log.info("session %s: refused, %s: %s", session_id, code, message)
+async def refuse_stream(websocket: WebSocket, code: ErrorCode, message: str, close_code: int) -> None:
+    """Refuse a connection after the handshake, as a message: a browser shows nothing of a failed handshake."""
+    log.info("refused, %s: %s", code, message)
     refuse = refusal(code, message, close_code)
+    await websocket.accept()
     try:
         await _send(websocket, refuse.text)
         await _close(websocket, Closing(refuse.close_code, refuse.reason))
     except ClientGone:
-        log.info("session %s: the client left before it was told", session_id)
+        log.info("the client left before it could be told")
 
 
 class _Connection:
@@ -90,6 +90,7 @@ class _Connection:
         self._stream = stream
         self._limits = limits
         self._outbox = Outbox(limits.max_unsent_messages)
+        self._left = "did not take the last messages in time"
 
     async def run(self) -> str:
         """Returns how the connection ended, for the log."""
@@ -110,7 +111,7 @@ class _Connection:
             return f"closed with {closed.code} {closed.reason}".rstrip()
         if isinstance(closed, Exception) and not isinstance(closed, ClientGone):
             raise closed
-        return "the client left"
+        return f"the client {self._left}"
 
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
         """Run the reader or the pump; a fault of ours is logged, told to the client, and ends this session only."""
@@ -132,6 +133,7 @@ class _Connection:
         while True:
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":
+                self._left = f"left with {message['code']} {message.get('reason') or ''}".rstrip()
                 return
             if self._outbox.closed:
                 continue

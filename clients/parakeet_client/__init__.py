@@ -1,0 +1,37 @@
+"""Python client of parakeet-live: send audio, get text while it is being spoken.
+
+::
+
+    async with connect("ws://127.0.0.1:8765/v1/stream") as stream:
+        await stream.send(pcm)          # 16-bit PCM, mono, 16 kHz unless you say otherwise
+        await stream.end()
+        async for event in stream:      # Partial, Final, Error, and Done as the last one
+            print(event)
+
+``connect_sync`` is the same without ``async``; ``stream_file`` sends a WAV file.
+"""
+
+from parakeet_client.errors import ConnectionLostError, ParakeetError, RefusedError, ServerError
+from parakeet_client.events import Done, Error, Event, Final, Partial, Ready, Word
+from parakeet_client.files import stream_file
+from parakeet_client.stream import Stream, connect
+from parakeet_client.sync import SyncStream, connect_sync
+
+__all__ = [
+    "ConnectionLostError",
+    "Done",
+    "Error",
+    "Event",
+    "Final",
+    "ParakeetError",
+    "Partial",
+    "Ready",
+    "RefusedError",
+    "ServerError",
+    "Stream",
+    "SyncStream",
+    "Word",
+    "connect",
+    "connect_sync",
+    "stream_file",
+]
