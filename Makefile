@@ -33,6 +33,9 @@ clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/.created:
+	@command -v $(PYTHON) > /dev/null || { \
+	  echo "error: there is no $(PYTHON) here. Install Python 3.11 or newer,"; \
+	  echo "or name the one to use: make demo PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "error: Python 3.11 or newer is needed, $(PYTHON) is `$(PYTHON) --version 2>&1`."; \
 	  echo "Install a newer one and name it: make demo PYTHON=python3.12"; exit 1; }
@@ -43,9 +46,11 @@ $(VENV)/.created:
 
 # The stamps depend on pyproject.toml alone: the package is installed editable, so code changes need no reinstall.
 $(VENV)/.installed: pyproject.toml | $(VENV)/.created
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@echo "installing parakeet-live into $(VENV); this is done once and takes a minute"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/.created
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@echo "installing parakeet-live and the test tools into $(VENV); this is done once and takes some minutes"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@ $(VENV)/.installed
