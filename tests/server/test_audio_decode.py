@@ -129,7 +129,7 @@ def test_a_header_that_contradicts_the_url_is_refused(declared: DeclaredFormat) 
 @pytest.mark.parametrize("size", [1, 3, 4000])
 def test_containers_are_refused_with_the_remedy(size: int) -> None:
     for head in (b"\x1aE\xdf\xa3", b"OggS", b"fLaC", b"\x00\x00\x00\x18ftypmp42", b"ID3\x03\x00\x00"):
-        with pytest.raises(AudioError, match="raw PCM.*ffmpeg") as caught:
+        with pytest.raises(AudioError, match=r"raw PCM.*ffmpeg") as caught:
             decode(head + bytes(4000), DeclaredFormat(), [size])
         assert caught.value.problem is AudioProblem.UNSUPPORTED_CONTAINER
 

@@ -1,0 +1,341 @@
+"""The native protocol without a socket: bytes and text in, actions out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parakeet_live.audio.formats import AudioFormat, DeclaredFormat, Encoding, Float32, to_mono
+from parakeet_live.dialects.messages import ErrorCode, Limits, protocol_schema
+from parakeet_live.dialects.native import (
+    Action,
+    Audio,
+    BadParameterError,
+    End,
+    Finalize,
+    NativeSession,
+    Refuse,
+    Reply,
+    ServerInfo,
+    parse_query,
+)
+from parakeet_live.dialects.schema import schema_text
+from parakeet_live.session.events import Done, Final, Partial, Reason, Word
+from support.wav import wav_file
+
+DOCS = Path(__file__).parents[2] / "docs"
+INFO = ServerInfo("tiny-en", ("en",), 160)
+AUDIO = np.random.default_rng(0).bytes(6400)
+END = '{"type":"end"}'
+
+
+def new(declared: DeclaredFormat | None = None) -> NativeSession:
+    return NativeSession("s1", declared or DeclaredFormat(), INFO)
+
+
+def samples_of(actions: list[Action]) -> Float32:
+    parts = [action.samples for action in actions if isinstance(action, Audio)]
+    return np.concatenate([np.zeros(0, np.float32), *parts])
+
+
+def only(actions: list[Action], kind: type[Reply] | type[Refuse]) -> dict[str, Any]:
+    """The message of the one action, which must be of this kind."""
+    (action,) = actions
+    assert isinstance(action, kind)
+    message: dict[str, Any] = json.loads(action.text)
+    assert message["type"] == "error"
+    assert message["fatal"] is (kind is Refuse)
+    return message
+
+
+# Query
+
+
+def test_query_states_the_format() -> None:
+    assert parse_query([]) == DeclaredFormat()
+    query = [("encoding", "mulaw"), ("sample_rate", "8000"), ("channels", "2")]
+    assert parse_query(query) == DeclaredFormat(Encoding.MULAW, 8000, 2)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ([("encoding", "opus")], "pcm_s16le, pcm_f32le, mulaw, alaw"),
+        ([("encoding", "")], "pcm_s16le"),
+        ([("sample_rate", "7999")], "8000 to 192000"),
+        ([("sample_rate", "192001")], "8000 to 192000"),
+        ([("sample_rate", "16k")], "whole number"),
+        ([("sample_rate", "١٦٠٠٠")], "whole number"),
+        ([("sample_rate", "1_6000")], "whole number"),
+        ([("sample_rate", "9" * 5000)], "whole number"),
+        ([("channels", "0")], "1 to 8"),
+        ([("channels", "9")], "1 to 8"),
+        ([("channels", "-1")], "1 to 8"),
+        ([("channels", "1"), ("channels", "2")], "more than once"),
+        ([("samplerate", "8000")], "encoding, sample_rate and channels"),
+    ],
+)
+def test_bad_queries_name_the_remedy(query: list[tuple[str, str]], says: str) -> None:
+    with pytest.raises(BadParameterError, match=says):
+        parse_query(query)
+
+
+# Audio
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 999), min_size=1, max_size=9).filter(any))
+def test_any_fragmentation_gives_the_same_audio(sizes: list[int]) -> None:
+    session, at, turn = new(), 0, 0
+    actions: list[Action] = []
+    while at < len(AUDIO):
+        size = sizes[turn % len(sizes)]
+        actions += session.receive_bytes(AUDIO[at : at + size])
+        at, turn = at + size, turn + 1
+    np.testing.assert_array_equal(samples_of(actions), to_mono(AUDIO, AudioFormat()))
+    assert session.receive_text(END) == [End()]
+
+
+def test_empty_frames_are_ignored() -> None:
+    session = new()
+    assert session.receive_bytes(b"") == []
+    assert len(samples_of(session.receive_bytes(AUDIO))) == 3200
+    assert session.receive_bytes(b"") == []
+
+
+def test_a_stray_byte_at_the_end_is_dropped_quietly() -> None:
+    session = new()
+    samples = samples_of(session.receive_bytes(AUDIO + b"\x01"))
+    actions = session.receive_text(END)
+    assert actions == [End()]
+    assert len(samples) == 3200
+
+
+def test_finalize_and_end_flush_the_resampler() -> None:
+    session = new(DeclaredFormat(sample_rate=8000))
+    first = session.receive_bytes(AUDIO)
+    finalized = session.receive_text('{"type":"finalize"}')
+    assert isinstance(finalized[-1], Finalize)
+    assert len(samples_of(first + finalized)) == 6400
+    second = session.receive_bytes(AUDIO)
+    ended = session.receive_text(END)
+    assert isinstance(ended[-1], End)
+    assert len(samples_of(second + ended)) == 6400
+
+
+def test_containers_are_refused() -> None:
+    session = new()
+    message = only(session.receive_bytes(b"\x1aE\xdf\xa3" + bytes(100)), Refuse)
+    assert message["code"] == "unsupported_container"
+    assert "ffmpeg" in message["message"]
+    assert session.receive_bytes(AUDIO) == []
+
+
+def test_the_close_code_says_unsupported_data() -> None:
+    (action,) = new().receive_bytes(b"OggS\x00\x02")
+    assert isinstance(action, Refuse)
+    assert (action.close_code, action.reason) == (1003, "unsupported_container")
+
+
+def test_a_contradicting_wav_header_is_refused() -> None:
+    message = only(new(DeclaredFormat(sample_rate=16_000)).receive_bytes(wav_file(AUDIO, rate=8000)), Refuse)
+    assert message["code"] == "format_mismatch"
+    assert "8000 Hz" in message["message"]
+    assert "16000 Hz" in message["message"]
+
+
+def test_audio_after_a_wav_file_is_reported_once() -> None:
+    session = new()
+    actions = session.receive_bytes(wav_file(AUDIO) + b"\x05\x06" * 50)
+    assert len(samples_of(actions)) == 3200
+    assert only(actions[1:], Reply)["code"] == "audio_after_wav"
+    assert session.receive_bytes(AUDIO) == []
+
+
+def test_a_second_wav_file_goes_on() -> None:
+    session = new()
+    actions = session.receive_bytes(wav_file(AUDIO)) + session.receive_bytes(wav_file(AUDIO))
+    assert len(samples_of(actions)) == 6400
+
+
+# Control messages
+
+
+def test_keepalive_does_nothing() -> None:
+    assert new().receive_text('{"type":"keepalive"}') == []
+
+
+def test_unknown_fields_are_ignored() -> None:
+    assert new().receive_text('{"type":"finalize","id":7}') == [Finalize()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "{bad",
+        "[1]",
+        "null",
+        '"end"',
+        "{}",
+        '{"type":"stop"}',
+        '{"type":7}',
+        '{"type":["end"]}',
+        '{"type":null}',
+        '{"eof" : 1}',
+        '{"type":"\\ud800"}',
+        "[" * 60_000,
+        "9" * 10_000,
+        "NaN",
+    ],
+)
+def test_what_is_not_understood_is_answered_and_the_session_goes_on(text: str) -> None:
+    session = new()
+    message = only(session.receive_text(text), Reply)
+    assert message["code"] == "bad_message"
+    assert all(word in message["message"] for word in ("finalize", "end", "keepalive"))
+    assert len(samples_of(session.receive_bytes(AUDIO))) == 3200
+    assert session.receive_text(END) == [End()]
+
+
+@pytest.mark.parametrize("text", ["x" * 65_537, "ü" * 40_000, "x" * 1_000_000])
+def test_huge_texts_are_answered(text: str) -> None:
+    message = only(new().receive_text(text), Reply)
+    assert "65536 bytes" in message["message"]
+
+
+def test_a_client_that_never_makes_sense_is_closed() -> None:
+    session = new()
+    for _ in range(Limits().max_bad_messages):
+        only(session.receive_text("?"), Reply)
+    assert only(session.receive_text("?"), Refuse)["code"] == "too_many_errors"
+    assert session.receive_text("?") == []
+
+
+@pytest.mark.parametrize("event", ["connected", "start", "media"])
+def test_telephony_envelopes_are_refused_at_once(event: str) -> None:
+    text = json.dumps({"event": event, "sequenceNumber": "1", "media": {"payload": "fn5+fg=="}})
+    message = only(new().receive_text(text), Refuse)
+    assert message["code"] == "telephony_envelope"
+    assert "base64" in message["message"]
+
+
+def test_a_control_message_in_a_binary_frame_is_no_audio() -> None:
+    session = new()
+    message = only(session.receive_bytes(b'{"type":"end"}'), Reply)
+    assert "text frame" in message["message"]
+    assert len(samples_of(session.receive_bytes(AUDIO))) == 3200
+
+
+def test_audio_that_begins_like_json_is_audio() -> None:
+    assert len(samples_of(new().receive_bytes(b"{" + AUDIO[1:]))) == 3200
+
+
+def test_after_end_everything_is_dropped() -> None:
+    session = new()
+    session.receive_text(END)
+    assert session.receive_bytes(AUDIO) == []
+    assert session.receive_text(END) == []
+    assert session.receive_text('{"type":"finalize"}') == []
+    assert session.receive_text("?") == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(st.binary(max_size=200), st.text(max_size=60), st.just(END)), max_size=30))
+def test_any_sequence_of_messages_is_survived(sent: list[bytes | str]) -> None:
+    session = new()
+    ended = 0
+    for message in sent:
+        text = isinstance(message, str)
+        for action in session.receive_text(message) if text else session.receive_bytes(message):
+            assert not ended
+            ended += isinstance(action, End | Refuse)
+            if isinstance(action, Reply | Refuse):
+                jsonschema.validate(json.loads(action.text), SERVER_SCHEMA)
+
+
+# Messages of the server
+
+SERVER_SCHEMA = {**protocol_schema(), "$ref": "#/$defs/ServerMessage"}
+CLIENT_SCHEMA = {**protocol_schema(), "$ref": "#/$defs/ClientMessage"}
+
+
+def test_ready() -> None:
+    message = json.loads(new(DeclaredFormat(Encoding.MULAW, 8000)).ready())
+    jsonschema.validate(message, SERVER_SCHEMA)
+    assert message == {
+        "type": "ready",
+        "protocol": 1,
+        "session": "s1",
+        "model": "tiny-en",
+        "languages": ["en"],
+        "encoding": "mulaw",
+        "sample_rate": 8000,
+        "channels": 1,
+        "step_ms": 160,
+        "limits": Limits().model_dump(),
+    }
+
+
+def test_partial_final_and_done() -> None:
+    words = (Word("three", 320, 560, 0.987654), Word("one", 640, 880, 1.0))
+    session = new()
+    partial = json.loads(session.event(Partial(2, "three one", words, 960)))
+    final = json.loads(session.event(Final(2, "three one", words, 1440, Reason.EOU)))
+    done = json.loads(session.event(Done(5000, 1)))
+    for message in (partial, final, done):
+        jsonschema.validate(message, SERVER_SCHEMA)
+    assert partial == {
+        "type": "partial",
+        "utterance": 2,
+        "text": "three one",
+        "words": [
+            {"text": "three", "start_ms": 320, "end_ms": 560, "confidence": 0.988},
+            {"text": "one", "start_ms": 640, "end_ms": 880, "confidence": 1.0},
+        ],
+        "audio_ms": 960,
+    }
+    assert final == {**partial, "type": "final", "audio_ms": 1440, "reason": "eou"}
+    assert done == {"type": "done", "audio_ms": 5000, "utterances": 1}
+
+
+# Documents
+
+
+def test_the_published_schema_is_current() -> None:
+    published = (DOCS / "protocol.schema.json").read_text(encoding="utf-8")
+    assert published == schema_text(), (
+        "run: python -m parakeet_live.dialects.schema > docs/protocol.schema.json"
+    )
+
+
+def test_the_schema_is_valid_and_judges_client_messages() -> None:
+    jsonschema.Draft202012Validator.check_schema(protocol_schema())
+    jsonschema.validate({"type": "end"}, CLIENT_SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"type": "stop"}, CLIENT_SCHEMA)
+
+
+def test_the_document_names_every_code_and_limit() -> None:
+    text = (DOCS / "protocol.md").read_text(encoding="utf-8")
+    for name in (*ErrorCode, *Reason, *Encoding, *Limits.model_fields):
+        assert f"`{name}`" in text, f"docs/protocol.md does not mention `{name}`"
+
+
+def test_every_example_in_the_document_is_valid() -> None:
+    text = (DOCS / "protocol.md").read_text(encoding="utf-8")
+    blocks = [block.split("```")[0] for block in text.split("```json\n")[1:]]
+    examples = [json.loads(block) for block in blocks]
+    kinds = {example["type"] for example in examples}
+    assert kinds >= {"ready", "partial", "final", "error", "done", "finalize", "end", "keepalive"}
+    for example in examples:
+        client = example["type"] in ("finalize", "end", "keepalive")
+        jsonschema.validate(example, CLIENT_SCHEMA if client else SERVER_SCHEMA)
