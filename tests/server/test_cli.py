@@ -70,7 +70,7 @@ def test_eval_reports_the_recordings_of_a_kind(tmp_path: Path) -> None:
     details = tmp_path / "details.jsonl"
     text = succeed("eval", DATA / "manifest.jsonl", "--kind", "digit-string", "--json", "--details", details)
     report = json.loads(text)
-    assert report["model"] == "tiny-en"
+    assert report["model"]["name"] == "tiny-en"
     assert [group["name"] for group in report["kinds"]] == ["digit-string"]
     assert report["overall"]["clips"] == 4
     assert report["overall"]["reference_words"] == 14

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,7 +58,7 @@ def evaluate(
     from parakeet_live.evaluation.manifest import ManifestError, read_manifest
     from parakeet_live.evaluation.report import print_report
     from parakeet_live.evaluation.runner import Padding, run_clip
-    from parakeet_live.evaluation.summary import clip_data, summarise, summary_data
+    from parakeet_live.evaluation.summary import Model, clip_data, summarise, summary_data
 
     try:
         clips = read_manifest(manifest)
@@ -69,8 +70,14 @@ def evaluate(
             fail(f"no recording of kind {', '.join(unknown)} in {manifest}; there are: {', '.join(present)}")
         clips = [clip for clip in clips if clip.kind in kinds]
 
+    started = time.perf_counter()
     bundle = choose_bundle(model)
     transcriber = Transcriber(bundle)
+    loaded = Model(
+        name=bundle.manifest.name,
+        bytes=sum(file.bytes for file in bundle.manifest.files),
+        load_seconds=time.perf_counter() - started,
+    )
     padding = Padding(padding_ms, noise_dbfs)
     results: list[ClipResult] = []
     try:
@@ -80,7 +87,7 @@ def evaluate(
     except AudioFileError as error:
         fail(str(error))
 
-    summary = summarise(results)
+    summary = summarise(results, loaded, padding)
     if details:
         lines = "".join(json.dumps(clip_data(result), ensure_ascii=False) + "\n" for result in results)
         try:
@@ -88,7 +95,6 @@ def evaluate(
         except OSError as error:
             fail(f"cannot write {details}: {error.strerror}")
     if as_json:
-        data = summary_data(summary, model=bundle.manifest.name, manifest=str(manifest), padding=padding)
-        print(json.dumps(data, indent=2))
+        print(json.dumps(summary_data(summary), indent=2))
     else:
-        print_report(summary, model=bundle.manifest.name, padding=padding)
+        print_report(summary)

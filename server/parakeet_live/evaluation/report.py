@@ -8,7 +8,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from parakeet_live.evaluation.runner import Padding
 from parakeet_live.evaluation.summary import Delays, Group, Summary
 
 NONE = "-"
@@ -17,19 +16,20 @@ FILE_WIDTH = 120
 """Characters a line where the output is no terminal."""
 
 
-def print_report(summary: Summary, *, model: str, padding: Padding) -> None:
+def print_report(summary: Summary) -> None:
     """By kind, then by speaker, then the speed; to standard output."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = FILE_WIDTH  # a file or pipe has no width of its own; 80 would break the tables
-    console.print(_table(f"{model}, by kind", [*summary.kinds, summary.overall]))
-    console.print(_table(f"{model}, by kind and speaker", summary.speakers))
+    model, padding, speed = summary.model, summary.padding, summary.speed
+    console.print(_table(f"{model.name}, by kind", [*summary.kinds, summary.overall]))
+    console.print(_table(f"{model.name}, by kind and speaker", summary.speakers))
     filling = "digital silence" if padding.noise_dbfs is None else f"noise at {padding.noise_dbfs:g} dBFS"
     console.print(
         f"Each recording was followed by {padding.milliseconds} ms of {filling}. "
         "EOU delays: p50 / p90 / p95 in milliseconds of audio."
     )
-    speed = summary.speed
+    console.print(f"{model.name}: {model.bytes / 1e6:.1f} MB, loaded in {model.load_seconds:.2f} s")
     console.print(
         f"{speed.audio_seconds:.0f} s of audio in {speed.wall_seconds:.1f} s: "
         f"{speed.times_real_time:.1f} x real time, {speed.cpu_times_real_time:.1f} x by CPU time"

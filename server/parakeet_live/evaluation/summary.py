@@ -57,9 +57,22 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
+class Model:
+    """What was evaluated."""
+
+    name: str
+    bytes: int
+    """Size of all files of the bundle."""
+    load_seconds: float
+    """Wall time to verify the bundle and to make it ready to run."""
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Everything one evaluation has to say."""
 
+    model: Model
+    padding: Padding
     overall: Group
     kinds: list[Group]
     speakers: list[Group]
@@ -67,9 +80,11 @@ class Summary:
     speed: Speed
 
 
-def summarise(results: Sequence[ClipResult]) -> Summary:
+def summarise(results: Sequence[ClipResult], model: Model, padding: Padding) -> Summary:
     """Figures over ``results``, which must not be empty."""
     return Summary(
+        model=model,
+        padding=padding,
         overall=_group("all", results),
         kinds=_by(results, lambda result: result.clip.kind),
         speakers=_by(results, lambda result: f"{result.clip.kind} / {result.clip.speaker}"),
@@ -81,13 +96,12 @@ def summarise(results: Sequence[ClipResult]) -> Summary:
     )
 
 
-def summary_data(summary: Summary, *, model: str, manifest: str, padding: Padding) -> dict[str, object]:
+def summary_data(summary: Summary) -> dict[str, object]:
     """The summary as plain data for JSON; rates are fractions, times are in the unit their name ends with."""
     return {
-        "model": model,
-        "manifest": manifest,
-        "padding_ms": padding.milliseconds,
-        "padding_noise_dbfs": padding.noise_dbfs,
+        "model": asdict(summary.model),
+        "padding_ms": summary.padding.milliseconds,
+        "padding_noise_dbfs": summary.padding.noise_dbfs,
         "overall": _group_data(summary.overall),
         "kinds": [_group_data(group) for group in summary.kinds],
         "speakers": [_group_data(group) for group in summary.speakers],
