@@ -52,7 +52,7 @@ def test_help_names_every_command() -> None:
     text = succeed("--help")
     for command in ("serve", "transcribe", "eval", "demo"):
         assert command in text
-        assert succeed(command, "--help")
+    assert "--srt" in succeed("transcribe", "--help")
 
 
 def test_version() -> None:

@@ -95,7 +95,10 @@ def transcribe(
             continue
         result = FORMATS[ending](transcript)
         if targets:
-            targets[index].write_text(result, encoding="utf-8")
+            try:
+                targets[index].write_text(result, encoding="utf-8")
+            except OSError as error:
+                fail(f"cannot write {targets[index]}: {error.strerror}")
         else:
             title = f"{name}:\n" if ending == "txt" and len(files) > 1 else ""
             sys.stdout.write(title + result)
