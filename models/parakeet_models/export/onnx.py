@@ -108,7 +108,9 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, half_weights: bo
     dynamic = {name: {0: "batch"} for name in (*inputs, *outputs)}
     dynamic["mel"][1] = "mel_frames"
     for name in outputs:
-        if name.startswith(("new_key_", "new_value_")):
+        if name.startswith("new_key_"):
+            dynamic[name][3] = "frames"
+        if name.startswith("new_value_"):
             dynamic[name][2] = "frames"
     dynamic["encoded"][1] = "frames"
     row = {0: "batch"}

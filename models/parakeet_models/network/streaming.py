@@ -20,7 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from parakeet_models.network.config import SUBSAMPLING_FACTOR, NetworkConfig
-from parakeet_models.network.conformer import MASKED, ConformerLayer, sinusoidal_positions
+from parakeet_models.network.conformer import MASKED, sinusoidal_positions
+from parakeet_models.network.folded import FoldedLayer
+from parakeet_models.network.graph_ops import frequency_padded_conv, reshape
 from parakeet_models.network.network import ParakeetNetwork
 
 MAX_STEP = 16
@@ -32,7 +34,8 @@ class EncoderState:
     """Caches of a batch of streams; what a backend's slot holds for each.
 
     ``stage1``/``stage2``: last output frame of the first two subsampling stages, [B, channels, 1, width].
-    ``keys``/``values``: per layer the ring [B, heads, attention_left, head_size].
+    ``keys``: per layer the ring [B, heads, head_size, attention_left], transposed as the scores' product wants it.
+    ``values``: per layer the ring [B, heads, attention_left, head_size].
     ``conv``: per layer the last ``conv_kernel - 1`` gated frames, [B, conv_kernel - 1, d_model].
     ``position``: int64[B], next ring slot to write. ``valid``: int64[B], ring slots that hold frames.
     """
@@ -49,13 +52,13 @@ class EncoderState:
     def initial(cls, config: NetworkConfig, batch: int) -> EncoderState:
         """The state of ``batch`` streams that have not begun."""
         width1, width2, _ = config.stage_widths
-        ring = (batch, config.heads, config.attention_left, config.head_size)
+        left, size = config.attention_left, config.head_size
         conv = (batch, config.conv_kernel - 1, config.d_model)
         return cls(
             stage1=torch.zeros(batch, config.subsampling_channels, 1, width1),
             stage2=torch.zeros(batch, config.subsampling_channels, 1, width2),
-            keys=[torch.zeros(ring) for _ in range(config.layers)],
-            values=[torch.zeros(ring) for _ in range(config.layers)],
+            keys=[torch.zeros(batch, config.heads, size, left) for _ in range(config.layers)],
+            values=[torch.zeros(batch, config.heads, left, size) for _ in range(config.layers)],
             conv=[torch.zeros(conv) for _ in range(config.layers)],
             position=torch.zeros(batch, dtype=torch.int64),
             valid=torch.zeros(batch, dtype=torch.int64),
@@ -65,7 +68,8 @@ class EncoderState:
 class StreamingEncoder(nn.Module):
     """Runs a network's encoder step by step; ``forward`` is pure and is what the converters trace.
 
-    The output is ``joint.enc`` of the encoder frames, the only form the decoder needs.
+    The output is ``joint.enc`` of the encoder frames, the only form the decoder needs. Weights are folded for the
+    run time in the constructor, so a later change of the network's weights is not seen here.
     """
 
     def __init__(self, network: ParakeetNetwork, max_step: int = MAX_STEP) -> None:
@@ -79,14 +83,7 @@ class StreamingEncoder(nn.Module):
         distances = torch.arange(self.farthest, -max_step, -1)
         table = sinusoidal_positions(distances, self.config.d_model)
         with torch.no_grad():
-            for index, layer in enumerate(self.encoder.layers):
-                attention = layer.self_attn
-                folded = attention.linear_pos(table).view(-1, attention.heads, attention.head_size)
-                self.register_buffer(
-                    f"positions_{index}", folded.permute(1, 2, 0).contiguous(), persistent=False
-                )
-                taps = layer.conv.depthwise_conv.weight[:, 0].t().contiguous()
-                self.register_buffer(f"taps_{index}", taps, persistent=False)
+            self.layers = nn.ModuleList(FoldedLayer(layer, table) for layer in self.encoder.layers)
 
     def subsample(
         self, mel: Tensor, begin: Tensor, end: Tensor, stage1: Tensor, stage2: Tensor
@@ -97,25 +94,26 @@ class StreamingEncoder(nn.Module):
             index = torch.arange(size, device=mel.device)[None]
             return ((index >= first[:, None]) & (index < last[:, None])).to(mel.dtype)[:, None, :, None]
 
-        pre_encode = self.encoder.pre_encode
+        conv = self.encoder.pre_encode.conv
         x = mel[:, None] * window(begin, end, mel.shape[1])
-        x = pre_encode.stage(0, x)
+        x = frequency_padded_conv(x, conv[0]).relu()
         end = end // 2
         x = x * window(begin // 2 - 1, end, x.shape[2])
         new_stage1 = x[:, :, -1:]
-        x = pre_encode.stage(1, torch.cat([stage1, x], 2))
+        x = conv[3](frequency_padded_conv(torch.cat([stage1, x], 2), conv[2])).relu()
         end = (end + 1) // 2
         x = x * window(begin // 4 - 1, end, x.shape[2])
         new_stage2 = x[:, :, -1:]
-        x = pre_encode.stage(2, torch.cat([stage2, x], 2))
-        return pre_encode.project(x) * self.encoder.scale, new_stage1, new_stage2
+        x = conv[6](frequency_padded_conv(torch.cat([stage2, x], 2), conv[5])).relu()
+        x = reshape(x.transpose(1, 2), 0, 0, -1)
+        return self.encoder.pre_encode.out(x) * self.encoder.scale, new_stage1, new_stage2
 
     def attention_tables(
         self, frames: Tensor, valid_frames: Tensor, position: Tensor, valid: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Which row of the position table each (query, key) pair uses, and the mask to add to its score.
 
-        Keys are [ring slots | new frames]. Returns int64[B, 1, n, left + n] and float32[B, 1, n, left + n].
+        Keys are [ring slots | new frames]. Returns int64[B, n, left + n] and float32[B, 1, n, left + n].
         Streams advance in whole chunks, so chunk arithmetic relative to the step's first frame is exact.
         """
         left, chunk = self.config.attention_left, self.config.attention_chunk
@@ -134,45 +132,7 @@ class StreamingEncoder(nn.Module):
         new_outside = (new_chunks < 0) | (new_chunks > left // chunk)
         new_hidden = (new >= valid_frames[:, None, None]) | new_outside
         hidden = torch.cat([ring_hidden, new_hidden], 2)
-        return rows[:, None], hidden.to(torch.float32)[:, None] * MASKED
-
-    def layer(
-        self, index: int, x: Tensor, keys: Tensor, values: Tensor, conv: Tensor, rows: Tensor, mask: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """One layer on x [B, n, d_model] -> (x, new keys, new values [B, heads, n, head_size], new conv cache)."""
-        module: ConformerLayer = self.encoder.layers[index]  # type: ignore[assignment]
-        attention, convolution = module.self_attn, module.conv
-        left, frames = self.config.attention_left, x.shape[1]
-
-        x = x + 0.5 * module.feed_forward1(module.norm_feed_forward1(x))
-
-        y = module.norm_self_att(x)
-        q, k, v = (
-            attention.split_heads(f(y)) for f in (attention.linear_q, attention.linear_k, attention.linear_v)
-        )
-        by_position = torch.matmul(q + attention.pos_bias_v[:, None], getattr(self, f"positions_{index}"))
-        by_position = torch.gather(by_position, 3, rows.expand(-1, attention.heads, -1, -1))
-        q = q + attention.pos_bias_u[:, None]
-        by_content = torch.cat(
-            [torch.matmul(q, keys.transpose(-2, -1)), torch.matmul(q, k.transpose(-2, -1))], 3
-        )
-        weights = torch.softmax((by_content + by_position) * attention.head_size**-0.5 + mask, -1)
-        y = torch.matmul(weights[..., :left], values) + torch.matmul(weights[..., left:], v)
-        x = x + attention.merge_heads(y)
-
-        y = torch.cat([conv, convolution.gate(module.norm_conv(x))], 1)
-        new_conv = y[:, -(convolution.kernel - 1) :]
-        taps = getattr(self, f"taps_{index}")
-        # Nine shifted multiply-adds: a depthwise convolution that needs no transposition of [B, n, d_model].
-        z = y[:, 0:frames] * taps[0]
-        for tap in range(1, convolution.kernel):
-            z = z + y[:, tap : tap + frames] * taps[tap]
-        if convolution.depthwise_conv.bias is not None:
-            z = z + convolution.depthwise_conv.bias
-        x = x + convolution.finish(z)
-
-        x = x + 0.5 * module.feed_forward2(module.norm_feed_forward2(x))
-        return module.norm_out(x), k, v, new_conv
+        return rows, hidden.to(torch.float32)[:, None] * MASKED
 
     def forward(
         self,
@@ -194,15 +154,18 @@ class StreamingEncoder(nn.Module):
         (8 on a first step, else 0) and ``end`` int64[B] is one past the last valid frame (8n + 1 except on the
         last step of a stream). Other arguments as in :class:`EncoderState`.
 
-        Returns the projected frames [B, n, joint_hidden], new stage1 and stage2, and per layer the new keys and
-        values [B, heads, n, head_size] and the new conv cache. A last step's frames at or beyond
+        Returns the projected frames [B, n, joint_hidden], new stage1 and stage2, and per layer the new keys
+        [B, heads, head_size, n], values [B, heads, n, head_size] and conv cache. A last step's frames at or beyond
         ``valid_frames(end)`` are meaningless and its caches must be discarded.
         """
         x, new_stage1, new_stage2 = self.subsample(mel, begin, end, stage1, stage2)
-        rows, mask = self.attention_tables(x.shape[1], valid_frames(end), position, valid)
+        batch, frames = x.shape[0], x.shape[1]
+        rows, mask = self.attention_tables(frames, valid_frames(end), position, valid)
+        rows = rows.view(1, batch * frames, -1).expand(self.config.heads, -1, -1)
+        by_head = torch.stack([torch.as_tensor(i) for i in (self.config.heads, batch, frames, -1)])
         new_keys, new_values, new_conv = [], [], []
-        for index in range(self.config.layers):
-            x, k, v, c = self.layer(index, x, keys[index], values[index], conv[index], rows, mask)
+        for index, layer in enumerate(self.layers):
+            x, k, v, c = layer(x, keys[index], values[index], conv[index], rows, mask, by_head)
             new_keys.append(k)
             new_values.append(v)
             new_conv.append(c)
@@ -235,7 +198,7 @@ class StreamingEncoder(nn.Module):
         for row in range(mel.shape[0]):
             slots = (state.position[row] + offsets) % left
             for index in range(self.config.layers):
-                state.keys[index][row][:, slots] = keys[index][row][:, -kept:]
+                state.keys[index][row][:, :, slots] = keys[index][row][:, :, -kept:]
                 state.values[index][row][:, slots] = values[index][row][:, -kept:]
         state.position = (state.position + frames) % left
         state.valid = torch.clamp(state.valid + frames, max=left)

@@ -40,12 +40,16 @@ class OnnxBackend:
         self._geometry = geometry
         self._slots = slots
         self._free = list(reversed(range(slots)))
-        ring = (slots, geometry.heads, geometry.attention_left, geometry.head_size)
+        left, size = geometry.attention_left, geometry.head_size
         conv = (slots, geometry.conv_kernel - 1, geometry.d_model)
         width1, width2 = geometry.stage_widths
         channels = geometry.subsampling_channels
-        self._keys = [np.zeros(ring, np.float32) for _ in range(geometry.layers)]
-        self._values = [np.zeros(ring, np.float32) for _ in range(geometry.layers)]
+        self._keys = [
+            np.zeros((slots, geometry.heads, size, left), np.float32) for _ in range(geometry.layers)
+        ]
+        self._values = [
+            np.zeros((slots, geometry.heads, left, size), np.float32) for _ in range(geometry.layers)
+        ]
         self._conv = [np.zeros(conv, np.float32) for _ in range(geometry.layers)]
         self._stage1 = np.zeros((slots, channels, 1, width1), np.float32)
         self._stage2 = np.zeros((slots, channels, 1, width2), np.float32)
@@ -114,9 +118,9 @@ class OnnxBackend:
         kept = min(frames, left)
         places = (self._position[slots][:, None] + np.arange(frames - kept, frames)) % left
         for layer in range(layers):
-            # Advanced indices on both sides of the head axis put it last, hence the swap.
-            self._keys[layer][slots[:, None], :, places] = keys[layer][:, :, -kept:].swapaxes(1, 2)
-            self._values[layer][slots[:, None], :, places] = values[layer][:, :, -kept:].swapaxes(1, 2)
+            # Advanced indices on both sides of a slice put their axes first, hence the moved frame axis.
+            self._keys[layer][slots[:, None], :, :, places] = np.moveaxis(keys[layer][..., -kept:], 3, 1)
+            self._values[layer][slots[:, None], :, places] = np.moveaxis(values[layer][:, :, -kept:], 2, 1)
             self._conv[layer][slots] = conv[layer]
         self._position[slots] = (self._position[slots] + frames) % left
         self._valid[slots] = np.minimum(self._valid[slots] + frames, left)
