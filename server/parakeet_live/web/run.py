@@ -10,8 +10,10 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from parakeet_live.web.app import LIMITS, STREAM_PATH
+from parakeet_live.web.upgrade import UpgradeProtocol
 
 PING_INTERVAL_SECONDS = 20.0
 """Pings keep proxies from closing a quiet connection: their usual limit is 60 s."""
@@ -22,9 +24,28 @@ SHUTDOWN_SECONDS = 5
 """Connections have this long to end after SIGINT or SIGTERM."""
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
-        super().__init__(config)
+class Server(uvicorn.Server):
+    """uvicorn with this project's settings; ``announce`` is called once connections are accepted."""
+
+    def __init__(self, app: FastAPI, announce: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                # The caller has configured logging. Sessions have lines of their own; uvicorn speaks up when
+                # something is wrong.
+                log_config=None,
+                access_log=False,
+                log_level="warning",
+                http=UpgradeProtocol,
+                ws=WebSocketsSansIOProtocol,
+                ws_max_size=LIMITS.max_frame_bytes,
+                ws_ping_interval=PING_INTERVAL_SECONDS,
+                ws_ping_timeout=PING_TIMEOUT_SECONDS,
+                # Audio does not compress, and a compressor is memory and time for every connection.
+                ws_per_message_deflate=False,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            )
+        )
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -39,25 +60,10 @@ def run_server(app: FastAPI, host: str, port: int, on_started: Callable[[str], N
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listener:
-        bound = listener.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
-        config = uvicorn.Config(
-            app,
-            # The caller has configured logging. Sessions have lines of their own; uvicorn speaks up when
-            # something is wrong.
-            log_config=None,
-            access_log=False,
-            log_level="warning",
-            ws_max_size=LIMITS.max_frame_bytes,
-            ws_ping_interval=PING_INTERVAL_SECONDS,
-            ws_ping_timeout=PING_TIMEOUT_SECONDS,
-            # Audio does not compress, and a compressor is memory and time for every connection.
-            ws_per_message_deflate=False,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        )
-        server = _Server(config, lambda: on_started(f"ws://{shown}:{bound}{STREAM_PATH}"))
+        url = f"ws://{shown}:{listener.getsockname()[1]}{STREAM_PATH}"
         with _signals_end_quietly():
-            server.run(sockets=[listener])
+            Server(app, lambda: on_started(url)).run(sockets=[listener])
 
 
 @contextmanager

@@ -1,0 +1,40 @@
+"""Servers for the tests: real processes, spoken to through real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from parakeet_models.bundle import Bundle
+from support.random_bundle import make_random_bundle
+from support.server_process import running_server
+
+
+@pytest.fixture(scope="session")
+def random_bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """A small bundle with random weights that emits words and ends of utterance."""
+    return make_random_bundle(tmp_path_factory.mktemp("random-bundle"))
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with the embedded model: for tests of recognition."""
+    with running_server(tmp_path_factory.mktemp("server") / "log") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def babble_url(tmp_path_factory: pytest.TempPathFactory, random_bundle: Bundle) -> Iterator[str]:
+    """A server whose model emits words for any sound: for tests of the protocol."""
+    log = tmp_path_factory.mktemp("babble") / "log"
+    with running_server(log, "--model", str(random_bundle.directory)) as url:
+        yield url
+
+
+@pytest.fixture
+def small_server_url(tmp_path_factory: pytest.TempPathFactory, random_bundle: Bundle) -> Iterator[str]:
+    """A server of its own for one test, with room for two streams."""
+    log = tmp_path_factory.mktemp("small") / "log"
+    with running_server(log, "--model", str(random_bundle.directory), "--max-streams", "2") as url:
+        yield url

@@ -1,0 +1,126 @@
+"""Faults on our side and clients that do not read: told where possible, and every stream is given back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+import pytest
+from fastapi import WebSocket
+from websockets.asyncio.client import connect
+
+from parakeet_live.dialects.messages import Limits
+from parakeet_live.dialects.native import Action, NativeSession
+from parakeet_live.engine.backend import Emission, StepInput
+from parakeet_live.engine.onnx import OnnxBackend
+from parakeet_live.engine.recognizer import Recognizer
+from parakeet_live.web import app, stream
+from parakeet_live.web.outbox import COALESCE_FROM, Closing, Outbox
+from parakeet_models.bundle import Bundle
+from support.in_process import serving
+from support.random_bundle import noise
+from support.sockets import END, Outcome, session, wait_until_idle
+
+PCM = (noise(4.0, 1) * 32767).astype("<i2").tobytes()
+
+
+class FailingBackend(OnnxBackend):
+    """Fails on a stream's fifth step, as a broken accelerator would."""
+
+    calls = 0
+
+    def step(self, inputs: Sequence[StepInput]) -> list[list[Emission]]:
+        self.calls += 1
+        if self.calls == 5:
+            raise RuntimeError("the accelerator is gone")
+        return super().step(inputs)
+
+
+def last_error(outcome: Outcome) -> tuple[str, bool, int | None, str | None]:
+    message = outcome.messages[-1]
+    return message["code"], message["fatal"], outcome.code, outcome.reason
+
+
+async def test_an_engine_failure_is_told_and_the_next_client_is_served(random_bundle: Bundle) -> None:
+    recognizer = Recognizer(random_bundle, FailingBackend(random_bundle, 1))
+    async with serving(recognizer) as url:
+        outcome = await session(url, [PCM, END])
+        assert last_error(outcome) == ("engine_failed", True, 1011, "engine_failed")
+        assert (await session(url, [PCM, END])).code == 1000
+
+
+async def test_a_fault_in_a_session_is_told_and_logged(
+    random_bundle: Bundle, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(self: NativeSession, data: bytes) -> list[Action]:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(NativeSession, "receive_bytes", fail)
+    async with serving(Recognizer.load(random_bundle, max_streams=1)) as url:
+        assert last_error(await session(url, [PCM])) == ("internal_error", True, 1011, "internal_error")
+        assert (await session(url, [END])).code == 1000
+    assert "a bug" in caplog.text
+
+
+async def test_a_client_that_never_reads_is_given_up(
+    random_bundle: Bundle, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def blocked(websocket: WebSocket, text: str) -> None:
+        """A send to a client whose receive buffer is full; real buffers take megabytes of results."""
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(stream, "_send", blocked)
+    monkeypatch.setattr(stream, "CLOSE_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(app, "LIMITS", Limits(max_unsent_messages=3))
+    caplog.set_level("INFO")
+    async with (
+        serving(Recognizer.load(random_bundle, max_streams=1)) as url,
+        connect(url, compression=None) as client,
+    ):
+        await client.send(PCM)
+        await client.wait_closed()
+        await wait_until_idle(url)
+    assert "did not take the last messages in time" in caplog.text
+
+
+async def test_outbox_keeps_order_and_every_message_while_it_is_short() -> None:
+    outbox = Outbox(100)
+    for number in range(COALESCE_FROM):
+        outbox.put(str(number), replaceable=True)
+    outbox.close(Closing(1000))
+    outbox.put("too late")
+    outbox.close(Closing(1011))
+    assert [await outbox.get() for _ in range(COALESCE_FROM)] == [str(n) for n in range(COALESCE_FROM)]
+    assert await outbox.get() == Closing(1000)
+
+
+async def test_outbox_merges_partials_but_no_finals() -> None:
+    outbox = Outbox(1000)
+    for number in range(100):
+        for turn in range(10):
+            outbox.put(f"partial {number}.{turn}", replaceable=True)
+        outbox.put(f"final {number}")
+    outbox.close(Closing(1000))
+    texts = []
+    while not isinstance(item := await outbox.get(), Closing):
+        texts.append(item)
+    assert [text for text in texts if text.startswith("final")] == [f"final {n}" for n in range(100)]
+    assert len(texts) < 64 + 2 * 100
+    assert not outbox.overfull
+
+
+async def test_outbox_reports_a_client_that_does_not_read() -> None:
+    outbox = Outbox(100)
+    for number in range(101):
+        assert not outbox.overfull
+        outbox.put(f"final {number}")
+    assert outbox.overfull
+
+
+async def test_outbox_waits_for_messages() -> None:
+    outbox = Outbox(10)
+    reader = asyncio.create_task(outbox.get())
+    await asyncio.sleep(0)
+    outbox.put(json.dumps({"type": "done"}))
+    assert await reader == '{"type": "done"}'
