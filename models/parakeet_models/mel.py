@@ -85,7 +85,8 @@ def frames_to_log_mel(frames: Float32, parameters: MelParameters) -> Float32:
     spectrum = np.fft.rfft(frames * window, parameters.fft_length, axis=-1)
     power = spectrum.real * spectrum.real + spectrum.imag * spectrum.imag
     mel = power.astype(np.float32, copy=False) @ filterbank
-    return np.log(mel + LOG_GUARD)
+    logarithm: Float32 = np.log(mel + LOG_GUARD)
+    return logarithm
 
 
 def log_mel(samples: Float32, parameters: MelParameters) -> Float32:

@@ -214,3 +214,29 @@ def test_batch_rows_of_any_age_and_size_are_bit_equal_to_running_alone(random_bu
             together.close(slots.pop(stream))
             alone[stream].close(0)
     assert emitted > 50
+
+
+async def test_a_stream_that_lags_catches_up_in_large_steps_with_the_same_text(
+    random_bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parakeet_live.engine.recognizer.LAG_LIMIT", -1.0)
+    sizes: set[int] = set()
+
+    class Watched(OnnxBackend):
+        def step(self, inputs: list[StepInput]) -> list[list[Emission]]:  # type: ignore[override]
+            sizes.update(step.frames for step in inputs)
+            return super().step(inputs)
+
+    async with Recognizer(random_bundle, Watched(random_bundle, 1)) as recognizer:
+        events = await feed(recognizer, AUDIO, 2)
+    assert {2, 16} <= sizes
+
+    def without_confidence(events: list[Event]) -> list[object]:
+        return [
+            (e.utterance, e.text, e.audio_ms, [(w.text, w.start_ms, w.end_ms) for w in e.words])
+            if isinstance(e, Partial | Final)
+            else e
+            for e in events
+        ]
+
+    assert without_confidence(events) == without_confidence(await feed_alone(random_bundle))

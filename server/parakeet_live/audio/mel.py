@@ -39,7 +39,11 @@ class StreamingMel:
     @property
     def available(self) -> int:
         """Mel frames that can be read now."""
-        complete = (self._pushed - self._half) // self._parameters.hop_length + 1
+        return self.available_after(0)
+
+    def available_after(self, samples: int) -> int:
+        """Mel frames that could be read once ``samples`` more were pushed."""
+        complete = (self._pushed + samples - self._half) // self._parameters.hop_length + 1
         return max(0, complete - self._read)
 
     def missing(self, frames: int) -> int:

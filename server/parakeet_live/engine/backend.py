@@ -48,7 +48,11 @@ class Emission:
 
 
 class Backend(Protocol):
-    """Runs the network for up to ``slots`` streams. Not thread-safe: one thread at a time."""
+    """Runs the network for up to ``slots`` streams.
+
+    ``step`` may run on several threads at the same time for disjoint sets of slots; ``open`` and ``close`` are called
+    on one thread, and never for a slot that a step uses.
+    """
 
     @property
     def slots(self) -> int:

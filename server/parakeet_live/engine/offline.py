@@ -17,16 +17,20 @@ class Transcriber:
     """A loaded network for one stream after the other. Not thread-safe."""
 
     def __init__(self, bundle: Bundle, step_frames: int | None = None) -> None:
-        """``step_frames``: encoder frames per step (default: the live step). Larger steps are faster and give the
-        same text."""
+        """``step_frames``: most encoder frames per step, one of the model's step sizes (default: the live step).
+        Larger steps are faster and give the same text.
+        """
         self._manifest = bundle.manifest
+        sizes = bundle.manifest.step_sizes
+        if step_frames is not None and step_frames not in sizes:
+            raise ValueError(f"steps of {step_frames} encoder frames; the model allows {sizes}")
+        self._sizes = [size for size in sizes if size <= (step_frames or sizes[0])]
         self._vocabulary = Vocabulary.load(bundle)
         self._backend: Backend = OnnxBackend(bundle, slots=1)
-        self._step_frames = step_frames
 
     def stream(self, blocks: Iterable[Float32]) -> Iterator[Event]:
         """Events of one stream of blocks, float32[n] mono at the model's rate, n arbitrary; Done comes last."""
-        session = Session(self._manifest, self._vocabulary, self._step_frames)
+        session = Session(self._manifest, self._vocabulary)
         slot = self._backend.open()
         try:
             for block in blocks:
@@ -38,5 +42,6 @@ class Transcriber:
             self._backend.close(slot)
 
     def _run(self, session: Session, slot: int) -> Iterator[Event]:
-        while (step := session.next_step(slot)) is not None:
+        while ready := session.ready_frames:
+            step = session.next_step(slot, max(size for size in self._sizes if size <= ready))
             yield from session.apply(self._backend.step([step])[0])

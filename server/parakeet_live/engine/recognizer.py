@@ -1,48 +1,81 @@
-"""The asynchronous engine: opens streams, batches their ready steps, and hands their events out.
+"""The asynchronous engine: opens streams, batches their ready steps onto lanes, and hands their events out.
 
-One lane: a thread that runs the backend's steps one after the other. Sessions are only touched on the event loop,
-the backend only on the lane, so neither needs a lock.
+A lane is a thread that runs one batch at a time on one core; the backend's slots are shared by all lanes, and a slot
+is in at most one batch. Sessions are only touched on the event loop, a slot's caches only by the lane that runs it,
+so nothing needs a lock.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
-from parakeet_live.engine.backend import Backend, Emission, EngineError, StepInput
+import numpy as np
+
+from parakeet_live.engine.backend import Backend, EngineError, StepInput
+from parakeet_live.engine.cores import usable_cores
 from parakeet_live.engine.onnx import OnnxBackend
-from parakeet_live.session.events import Event
-from parakeet_live.session.session import Session
+from parakeet_live.engine.scheduler import BatchPolicy, ReadyStep
+from parakeet_live.engine.stats import EngineStats, Histogram
+from parakeet_live.engine.stream import Stream
+from parakeet_live.session.session import FRAME_MEL, Session
 from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.bundle import Bundle
-from parakeet_models.mel import Float32
 
 MAX_BATCH = 16
-"""Steps in one backend call. Larger batches gain nothing on a CPU core and make everyone wait longer."""
+"""Steps in one batch. Larger ones gain nothing on a CPU core and make everyone wait longer (docs/performance.md)."""
+MAX_WAIT = 0.13
+"""Longest time a step waits for company, in seconds; less than the period of a live step, so none is overtaken."""
+LAG_LIMIT = 2.0
+"""Seconds after which waiting audio is processed in large steps."""
+WARM_UP_STEPS = 5
+LOOP_PROBE = 0.05
+"""Seconds between two measurements of the event loop's delay."""
 
 log = logging.getLogger(__name__)
 
 
 class Recognizer:
-    """Owns a backend, its lane and the streams on it. Use as ``async with``."""
+    """Owns a backend, its lanes and the streams on it. Use as ``async with``."""
 
-    def __init__(self, bundle: Bundle, backend: Backend) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        backend: Backend,
+        *,
+        lanes: int | None = None,
+        max_batch: int = MAX_BATCH,
+        max_wait: float = MAX_WAIT,
+    ) -> None:
         self._manifest = bundle.manifest
         self._vocabulary = Vocabulary.load(bundle)
         self._backend = backend
-        self._streams: list[Stream] = []
+        self._lanes = lanes or usable_cores()
+        self._policy = BatchPolicy(
+            max_batch=max_batch,
+            max_wait=max_wait,
+            lanes=self._lanes,
+            single_cost=_single_cost(backend, self._manifest.mel.bins, self._manifest.step_sizes[0]),
+            live_frames=self._manifest.step_sizes[0],
+            period=self.step_ms / 1000,
+        )
+        self._streams: dict[int, Stream] = {}
+        self._opened = 0
+        self._idle_lanes = self._lanes
         self._wake = asyncio.Event()
-        self._lane: ThreadPoolExecutor | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.stats = EngineStats(batch_size=Histogram(tuple(float(n) for n in range(1, max_batch + 1))))
 
     @classmethod
-    def load(cls, bundle: Bundle, *, max_streams: int = 64) -> Recognizer:
-        """Load the bundle's network with room for ``max_streams`` concurrent streams."""
-        return cls(bundle, OnnxBackend(bundle, max_streams))
+    def load(cls, bundle: Bundle, *, max_streams: int = 64, lanes: int | None = None) -> Recognizer:
+        """Load the bundle's network with room for ``max_streams`` concurrent streams, on ``lanes`` cores."""
+        return cls(bundle, OnnxBackend(bundle, max_streams), lanes=lanes)
 
     @property
     def bundle_name(self) -> str:
@@ -55,7 +88,8 @@ class Recognizer:
     @property
     def step_ms(self) -> int:
         """Audio per live step, in milliseconds."""
-        return self._manifest.step_sizes[0] * 8 * self._manifest.mel.hop_length * 1000 // self.sample_rate
+        samples = self._manifest.step_sizes[0] * FRAME_MEL * self._manifest.mel.hop_length
+        return samples * 1000 // self.sample_rate
 
     @property
     def sample_rate(self) -> int:
@@ -70,131 +104,133 @@ class Recognizer:
     def max_streams(self) -> int:
         return self._backend.slots
 
+    @property
+    def lanes(self) -> int:
+        return self._lanes
+
+    @property
+    def step_cost_ms(self) -> float:
+        """Measured time of one live step of one stream, in milliseconds."""
+        return self._policy.single_cost * 1000
+
     async def __aenter__(self) -> Self:
-        self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="engine-lane")
-        self._task = asyncio.create_task(self._run(), name="engine-scheduler")
+        self._pool = ThreadPoolExecutor(max_workers=self._lanes, thread_name_prefix="engine-lane")
+        self._spawn(self._schedule())
+        self._spawn(self._measure_loop_delay())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._task is not None
-        assert self._lane is not None
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-        self._lane.shutdown(wait=True)
-        for stream in list(self._streams):
+        assert self._pool is not None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._pool.shutdown(wait=True)
+        for stream in list(self._streams.values()):
             stream.fail(EngineError("the engine was stopped"))
-            self._remove(stream)
+        self._remove_closed()
 
     def open(self) -> Stream:
         """Open a stream. Raises CapacityError when every slot is taken."""
         session = Session(self._manifest, self._vocabulary)
-        stream = Stream(session, self._backend.open(), self._wake)
-        self._streams.append(stream)
+        self._opened += 1
+        stream = Stream(session, self._backend.open(), self._wake, time.monotonic, self._opened)
+        self._streams[stream.number] = stream
         return stream
 
-    async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
+    async def _schedule(self) -> None:
+        """Dispatch batches to idle lanes until cancelled."""
+        again_at: float | None = None
         while True:
-            await self._wake.wait()
+            timeout = None if again_at is None else max(0.0, again_at - time.monotonic())
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
             self._wake.clear()
-            while batch := self._ready():
-                steps = [step for _, step in batch]
-                try:
-                    results = await loop.run_in_executor(self._lane, self._backend.step, steps)
-                except Exception as error:
-                    log.exception("the engine failed on a batch of %d streams", len(batch))
-                    for stream, _ in batch:
-                        stream.fail(EngineError(f"the engine failed: {error}"))
-                    continue
-                for (stream, _), emissions in zip(batch, results, strict=True):
-                    stream.apply(emissions)
+            self._remove_closed()
+            again_at = self._dispatch()
 
-    def _ready(self) -> list[tuple[Stream, StepInput]]:
-        """Up to MAX_BATCH ready steps; streams that got one go to the back of the queue, so all get their turn."""
-        batch: list[tuple[Stream, StepInput]] = []
-        for stream in list(self._streams):
-            if stream.closed:
-                self._remove(stream)
-            elif len(batch) < MAX_BATCH and (step := stream.next_step()) is not None:
-                batch.append((stream, step))
-                self._streams.remove(stream)
-                self._streams.append(stream)
-        return batch
+    def _dispatch(self) -> float | None:
+        """Start as many batches as there are idle lanes; returns when to look again."""
+        while self._idle_lanes:
+            now = time.monotonic()
+            sizes = self._manifest.step_sizes
+            ready = [
+                ReadyStep(stream.number, stream.ready_since, frames)
+                for stream in self._streams.values()
+                if stream.ready_since is not None and (frames := stream.step_frames(sizes, now, LAG_LIMIT))
+            ]
+            recent = now - 2 * self._policy.period
+            live = sum(
+                stream.ready_since is not None or stream.last_step > recent
+                for stream in self._streams.values()
+            )
+            decision = self._policy.decide(ready, live, now)
+            if not decision.batch:
+                return decision.again_at
+            for step in decision.batch:
+                self.stats.queue_time.add(now - step.since)
+            streams = [self._streams[step.stream] for step in decision.batch]
+            frames = decision.batch[0].frames
+            steps = [stream.take_step(frames) for stream in streams]
+            self._idle_lanes -= 1
+            self._spawn(self._run(streams, steps))
+        return None
 
-    def _remove(self, stream: Stream) -> None:
-        """Forget a closed stream; called only while no step runs, so its slot is free to be reused."""
-        self._streams.remove(stream)
-        self._backend.close(stream.slot)
+    async def _run(self, streams: Sequence[Stream], steps: Sequence[StepInput]) -> None:
+        """One batch on a lane; a failure is its streams' alone."""
+        started = time.monotonic()
+        try:
+            results = await asyncio.get_running_loop().run_in_executor(self._pool, self._backend.step, steps)
+        except Exception as error:
+            log.exception("the engine failed on a batch of %d streams", len(streams))
+            self.stats.failures += 1
+            for stream in streams:
+                stream.fail(EngineError(f"the engine failed: {error}"))
+        else:
+            self._record(steps, time.monotonic() - started)
+            for stream, emissions in zip(streams, results, strict=True):
+                stream.apply(emissions)
+        finally:
+            self._idle_lanes += 1
+            self._wake.set()
+
+    def _record(self, steps: Sequence[StepInput], seconds: float) -> None:
+        self.stats.batch_size.add(len(steps))
+        self.stats.batch_time.add(seconds)
+        self.stats.busy += seconds
+        self.stats.frames += sum(step.frames for step in steps)
+
+    def _remove_closed(self) -> None:
+        """Forget closed streams whose slot no lane uses any more."""
+        for stream in [s for s in self._streams.values() if s.closed and not s.running]:
+            del self._streams[stream.number]
+            self._backend.close(stream.slot)
+
+    async def _measure_loop_delay(self) -> None:
+        while True:
+            wanted = time.monotonic() + LOOP_PROBE
+            await asyncio.sleep(LOOP_PROBE)
+            self.stats.loop_delay.add(max(0.0, time.monotonic() - wanted))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
-class Stream:
-    """One stream of a recognizer. Every method is called on the event loop; none blocks."""
-
-    def __init__(self, session: Session, slot: int, wake: asyncio.Event) -> None:
-        self.slot = slot
-        self.closed = False
-        self._session = session
-        self._wake = wake
-        self._events: asyncio.Queue[Event | EngineError | None] = asyncio.Queue()
-        self._progress = asyncio.Event()
-
-    @property
-    def backlog_ms(self) -> int:
-        """Audio pushed but not yet recognised, in milliseconds."""
-        return self._session.backlog_ms
-
-    def push(self, samples: Float32) -> None:
-        """Append samples, float32[n] mono in [-1, 1] at the recognizer's rate."""
-        self._session.push(samples)
-        self._wake.set()
-
-    def finalize(self) -> None:
-        """Flush: exactly one Final with reason FINALIZE follows, and the stream goes on."""
-        self._session.finalize()
-        self._wake.set()
-
-    def end(self) -> None:
-        """No more audio: the rest is recognised, and Done is the last event."""
-        self._session.end()
-        self._wake.set()
-
-    def close(self) -> None:
-        """Give the slot back, at any moment; a step that is running is finished first and its result dropped."""
-        self.closed = True
-        self._events.put_nowait(None)
-        self._progress.set()
-        self._wake.set()
-
-    async def wait_below(self, backlog_ms: int) -> None:
-        """Return once the backlog is at most ``backlog_ms``, or the stream is closed."""
-        while self._session.backlog_ms > backlog_ms and not self.closed:
-            self._progress.clear()
-            await self._progress.wait()
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Events as they come; ends after Done or close. Raises EngineError if the engine failed."""
-        while (item := await self._events.get()) is not None:
-            if isinstance(item, EngineError):
-                raise item
-            yield item
-
-    def next_step(self) -> StepInput | None:
-        """For the recognizer: the next ready step."""
-        return self._session.next_step(self.slot)
-
-    def apply(self, emissions: list[Emission]) -> None:
-        """For the recognizer: the result of the step taken last."""
-        if self.closed:
-            return
-        for event in self._session.apply(emissions):
-            self._events.put_nowait(event)
-        self._progress.set()
-        if self._session.done:
-            self.close()
-
-    def fail(self, error: EngineError) -> None:
-        """For the recognizer: the stream cannot go on."""
-        self._events.put_nowait(error)
-        self.close()
+def _single_cost(backend: Backend, bins: int, frames: int) -> float:
+    """Seconds that one live step of one stream takes; the best of a few, which also warms the backend up."""
+    slot = backend.open()
+    mel = np.full((FRAME_MEL * frames + 1, bins), -8.0, np.float32)
+    step = StepInput(slot, mel, begin=0, end=len(mel))
+    seconds = []
+    for _ in range(WARM_UP_STEPS):
+        started = time.perf_counter()
+        backend.step([step])
+        seconds.append(time.perf_counter() - started)
+    backend.close(slot)
+    return min(seconds)

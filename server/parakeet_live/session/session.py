@@ -3,12 +3,12 @@
 A plain state machine without sockets, threads or clocks. Time is audio time. Drive it so::
 
     session.push(samples)                       # or finalize(), end()
-    while (step := session.next_step(slot)) is not None:
-        for event in session.apply(backend.step([step])[0]):
+    while frames := session.ready_frames:
+        for event in session.apply(backend.step([session.next_step(slot, frames)])[0]):
             ...
 
-Events do not depend on how the audio was cut: steps have one size, mel frames are computed in fixed blocks, and
-every event belongs to an encoder frame.
+Events do not depend on how the audio was cut, nor on the size of the steps: mel frames are computed in fixed blocks,
+every event belongs to an encoder frame, and its times are functions of that frame alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from enum import Enum, auto
-from itertools import groupby
+from itertools import groupby, takewhile
 
 import numpy as np
 
@@ -46,24 +46,28 @@ class _Mark(Enum):
 class Session:
     """The state of one stream. One owner; not thread-safe."""
 
-    def __init__(self, manifest: Manifest, vocabulary: Vocabulary, step_frames: int | None = None) -> None:
-        """``step_frames``: encoder frames per step, one of the manifest's step sizes (default: the smallest)."""
+    def __init__(self, manifest: Manifest, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._mel_parameters = manifest.mel
         self._rate = manifest.mel.sample_rate
         self._frame_samples = FRAME_MEL * manifest.mel.hop_length
-        self._step_frames = step_frames or manifest.step_sizes[0]
-        if self._step_frames not in manifest.step_sizes:
-            raise ValueError(f"step of {step_frames} encoder frames; the model allows {manifest.step_sizes}")
+        self._look_ahead = manifest.mel.window_length // 2
+        self._live_frames = manifest.step_sizes[0]
         self._mel = StreamingMel(manifest.mel)
         self._last_mel: Float32 | None = None
         self._queue: deque[Float32 | _Mark] = deque()
+        self._queued = 0
+        """Samples in the queue before its first mark."""
+        self._marks = 0
+        """Marks in the queue."""
         self._timeline = Timeline()
         self._received = 0
         self._heard = 0
         """Client samples handed to the front end."""
         self._frame = 0
         """Encoder frames applied."""
+        self._step = 0
+        """Encoder frames of the step that is out, 0 if none is."""
         self._flush: _Mark | None = None
         self._flush_silence = 0
         self._flushed = 0
@@ -85,10 +89,14 @@ class Session:
         return self._done
 
     @property
+    def backlog_samples(self) -> int:
+        """Samples received whose step has not been applied yet."""
+        return max(0, self._received - self._timeline.client_position(self._frame * self._frame_samples))
+
+    @property
     def backlog_ms(self) -> int:
-        """Audio received whose step has not been applied yet, in milliseconds."""
-        position = self._timeline.client_position(self._frame * self._frame_samples)
-        return max(0, self._received - position) * 1000 // self._rate
+        """The same in milliseconds."""
+        return self._milliseconds(self.backlog_samples)
 
     def push(self, samples: Float32) -> None:
         """Append samples, float32[n] mono in [-1, 1] at the model's rate. Samples after :meth:`end` are dropped."""
@@ -96,26 +104,43 @@ class Session:
             return
         self._received += len(samples)
         self._queue.append(samples)
+        if not self._marks:
+            self._queued += len(samples)
 
     def finalize(self) -> None:
         """Flush what was pushed so far: exactly one Final with reason FINALIZE follows, perhaps without text."""
         if not self._ended:
-            self._queue.append(_Mark.FINALIZE)
+            self._mark(_Mark.FINALIZE)
 
     def end(self) -> None:
         """No more audio: flush, then :class:`Done`. A second call does nothing."""
         if not self._ended:
             self._ended = True
-            self._queue.append(_Mark.END)
+            self._mark(_Mark.END)
 
-    def next_step(self, slot: int) -> StepInput | None:
-        """The next step if one is ready. Its emissions must be applied before the next is asked for."""
-        if self._done:
-            return None
+    @property
+    def ready_frames(self) -> int:
+        """Encoder frames that the next step may have at most, a multiple of the live step; 0 if none is ready."""
+        if self._done or self._step:
+            return 0
+        mel_frames = self._mel.available_after(self._queued)
+        if self._last_mel is None:
+            mel_frames += FRAME_MEL - 1
+        frames = mel_frames // FRAME_MEL // self._live_frames * self._live_frames
+        if frames == 0 and (self._flush is not None or self._marks):
+            return self._live_frames
+        return frames
+
+    def next_step(self, slot: int, frames: int) -> StepInput:
+        """The next step, of ``frames`` encoder frames: one of the model's step sizes, at most :attr:`ready_frames`.
+
+        Its emissions must be applied before the next step is asked for.
+        """
+        if not 0 < frames <= self.ready_frames:
+            raise ValueError(f"a step of {frames} frames is not ready; {self.ready_frames} are")
         first = self._last_mel is None
-        wanted = FRAME_MEL * self._step_frames - (FRAME_MEL - 1 if first else 0)
-        if not self._gather(wanted):
-            return None
+        wanted = FRAME_MEL * frames - (FRAME_MEL - 1 if first else 0)
+        self._gather(wanted)
         new = self._mel.read(wanted)
         if self._last_mel is None:
             head = np.zeros((FRAME_MEL, self._mel_parameters.bins), np.float32)
@@ -123,20 +148,21 @@ class Session:
             head = self._last_mel
         mel = np.concatenate([head, new])
         self._last_mel = new[-1:]
+        self._step = frames
         restart, self._restart = self._restart, False
         return StepInput(slot, mel, begin=FRAME_MEL if first else 0, end=len(mel), restart=restart)
 
     def apply(self, emissions: Sequence[Emission]) -> list[Event]:
         """Take the emissions of the last step; returns the events in order."""
         events: list[Event] = []
-        base, self._frame = self._frame, self._frame + self._step_frames
+        base, self._frame, self._step = self._frame, self._frame + self._step, 0
         if self._nothing_new:
             emissions = ()
         for frame, group in groupby(emissions, key=lambda emission: base + emission.frame):
             for emission in group:
                 if emission.token in (self._vocabulary.eou, self._vocabulary.eob):
                     events += self._partial(frame)
-                    if self._flush is not None and (frame + 1) * self._frame_samples > self._flush_start:
+                    if self._flush is not None and self._frame_end(frame) > self._flush_start:
                         return events + self._finish_flush(Reason.EOU)
                     if not self._utterance.empty:
                         eou = emission.token == self._vocabulary.eou
@@ -155,28 +181,33 @@ class Session:
         """True while a flush runs on silence alone: no audio came since the flush before it, so no words can."""
         return self._flush is not None and self._utterance.empty and self._heard == self._flushed
 
-    def _gather(self, mel_frames: int) -> bool:
-        """Feed the front end until ``mel_frames`` can be read; False if audio is missing."""
+    def _mark(self, mark: _Mark) -> None:
+        self._queue.append(mark)
+        self._marks += 1
+
+    def _gather(self, mel_frames: int) -> None:
+        """Feed the front end until ``mel_frames`` can be read."""
         while (missing := self._mel.missing(mel_frames)) > 0:
             if self._flush is not None:
                 self._timeline.insert(self._mel.pushed, missing)
                 self._mel.push(np.zeros(missing, np.float32))
                 self._flush_silence += missing
-            elif not self._queue:
-                return False
             else:
                 self._take(self._queue.popleft(), missing)
-        return True
 
     def _take(self, item: Float32 | _Mark, missing: int) -> None:
         if isinstance(item, _Mark):
             self._flush = item
             self._flush_silence = 0
             self._flush_start = self._mel.pushed
+            self._marks -= 1
+            ahead = takewhile(lambda queued: not isinstance(queued, _Mark), self._queue)
+            self._queued = sum(len(samples) for samples in ahead if not isinstance(samples, _Mark))
             return
         if len(item) > missing:
             self._queue.appendleft(item[missing:])
             item = item[:missing]
+        self._queued -= len(item)
         self._heard += len(item)
         self._mel.push(item)
 
@@ -214,10 +245,13 @@ class Session:
         self._spoken += not utterance.empty
         return final
 
+    def _frame_end(self, frame: int) -> int:
+        """Model position up to which an encoder frame has heard: the middle of its last mel frame and half a window."""
+        return frame * self._frame_samples + self._look_ahead
+
     def _frame_ms(self, frame: int) -> int:
-        """Client time at which an encoder frame begins, never past the audio the model has heard."""
-        position = self._timeline.client_position(frame * self._frame_samples)
-        return self._milliseconds(min(position, self._heard))
+        """Client time at which an encoder frame begins, which is where the frame before it ends."""
+        return self._milliseconds(self._timeline.client_position(max(0, self._frame_end(frame - 1))))
 
     def _milliseconds(self, samples: int) -> int:
         return samples * 1000 // self._rate

@@ -30,7 +30,8 @@ from parakeet_live.dialects.native import (
     refusal,
 )
 from parakeet_live.engine.backend import CapacityError, EngineError
-from parakeet_live.engine.recognizer import Recognizer, Stream
+from parakeet_live.engine.recognizer import Recognizer
+from parakeet_live.engine.stream import Stream
 from parakeet_live.session.events import Partial
 from parakeet_live.web.outbox import Closing, Outbox
 
