@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from parakeet_models.bundle import Bundle
 from support.random_bundle import make_random_bundle
 
