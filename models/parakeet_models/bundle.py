@@ -22,6 +22,9 @@ EMBEDDED_NAME = "tiny-en"
 FORMAT_VERSION = 1
 
 Role = Literal["encoder", "prediction", "joint", "tokenizer", "model_card"]
+Precision = Literal["fp32", "fp16", "int8"]
+"""How weights are stored. Arithmetic is fp32; with int8 the encoder's matrix products run on integers."""
+WeightsOrigin = Literal["trained", "random"]
 REQUIRED_ROLES: tuple[Role, ...] = ("encoder", "prediction", "joint", "tokenizer")
 
 
@@ -93,6 +96,22 @@ class BundleFile(_Strict):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
+class Parity(_Strict):
+    """How far the bundle is from the PyTorch network it was made of, measured when it was written."""
+
+    max_difference: float = Field(ge=0)
+    """Largest absolute difference in any encoder output, same inputs."""
+    relative_difference: float = Field(ge=0)
+    """Root mean square difference of the encoded frames, relative to their own root mean square."""
+    steps: int = Field(gt=0)
+    audio: str
+    """What the tokens were compared on."""
+    tokens: int = Field(ge=0)
+    """Tokens that PyTorch emits on it, offline."""
+    token_agreement: float = Field(ge=0, le=1)
+    """Share of tokens that both emit on the same encoder frame, PyTorch offline and the bundle in live steps."""
+
+
 class Manifest(_Strict):
     """What ``manifest.json`` holds."""
 
@@ -103,7 +122,10 @@ class Manifest(_Strict):
     licence: str
     source: str
     runtime: Literal["onnx"] = "onnx"
-    weights: Literal["fp32", "fp16"] = "fp32"
+    weights: Precision = "fp32"
+    weights_origin: WeightsOrigin = "trained"
+    """``random``: for benchmarks only, the words are noise."""
+    parity: Parity | None = None
     geometry: Geometry
     mel: MelParameters
     tokens: TokenIds

@@ -85,7 +85,7 @@ def make_random_bundle(directory: Path, seed: int = 0) -> Bundle:
     """Write the bundle with the real exporter."""
     tokenizer = train_tokenizer(directory)
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
-    bundle, _ = write_bundle(
+    return write_bundle(
         random_network(pieces.GetPieceSize(), pieces.PieceToId("<EOU>"), seed),
         MEL,
         tokenizer,
@@ -95,5 +95,5 @@ def make_random_bundle(directory: Path, seed: int = 0) -> Bundle:
         languages=("en",),
         licence="Apache-2.0",
         source=f"random weights, seed {seed}",
+        weights_origin="random",
     )
-    return bundle

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import get_args
 
+from parakeet_models.bundle import Precision
 from parakeet_models.export.bundle import write_bundle
 from parakeet_models.export.checkpoint import load_checkpoint
 
@@ -23,10 +25,10 @@ def main() -> None:
     parser.add_argument("--licence", required=True, help="SPDX expression or name")
     parser.add_argument("--source", required=True, help="where the weights come from")
     parser.add_argument("--model-card", type=Path, help="Markdown file to ship as MODEL_CARD.md")
-    parser.add_argument("--fp32", action="store_true", help="store fp32 weights instead of fp16")
+    parser.add_argument("--precision", choices=get_args(Precision), default="fp16")
     arguments = parser.parse_args()
     checkpoint = load_checkpoint(arguments.checkpoint)
-    bundle, difference = write_bundle(
+    bundle = write_bundle(
         checkpoint.network,
         checkpoint.mel,
         checkpoint.tokenizer,
@@ -37,9 +39,11 @@ def main() -> None:
         licence=arguments.licence,
         source=arguments.source,
         model_card=arguments.model_card,
-        half_weights=not arguments.fp32,
+        precision=arguments.precision,
     )
     total = sum(file.bytes for file in bundle.manifest.files)
+    assert bundle.manifest.parity is not None
+    difference = bundle.manifest.parity.max_difference
     print(f"{bundle.directory}: {total / 1e6:.1f} MB, differs from PyTorch by at most {difference:.1e}")
 
 

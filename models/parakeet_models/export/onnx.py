@@ -16,7 +16,8 @@ import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from parakeet_models.bundle import encoder_inputs, encoder_outputs
+from parakeet_models.bundle import Precision, encoder_inputs, encoder_outputs
+from parakeet_models.export.quantize import quantize_matmuls
 from parakeet_models.network import EncoderState, ParakeetNetwork, StreamingEncoder
 
 OPSET = 17
@@ -79,13 +80,14 @@ class JointGraph(nn.Module):
         return token, probability
 
 
-def export_graphs(network: ParakeetNetwork, directory: Path, *, half_weights: bool) -> None:
+def export_graphs(network: ParakeetNetwork, directory: Path, *, precision: Precision) -> None:
     """Write ``encoder.onnx``, ``prediction.onnx`` and ``joint.onnx`` into ``directory``.
 
-    With ``half_weights`` the weights are rounded to fp16 and stored so; the runtime's arithmetic stays fp32.
+    ``fp16``: the network's weights are rounded and stored so; the runtime's arithmetic stays fp32. ``int8``: the
+    encoder's matrix products run on eight-bit integers.
     """
     network = network.eval()
-    if half_weights:
+    if precision == "fp16":
         for parameter in network.parameters():
             parameter.data = parameter.data.half().float()
     config = network.config
@@ -116,7 +118,15 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, half_weights: bo
     row = {0: "batch"}
 
     def write(name: str, module: nn.Module, example: tuple[Tensor, ...], **names: object) -> None:
-        _export(module, example, directory / f"{name}.onnx", half_weights=half_weights, **names)
+        path = directory / f"{name}.onnx"
+        _trace(module, example, path, **names)
+        model = onnx.load(path)
+        if precision == "fp16":
+            store_as_half(model)
+        if precision == "int8" and name == "encoder":
+            quantize_matmuls(model)
+        onnx.checker.check_model(model)
+        onnx.save(model, path)
 
     write(
         "encoder",
@@ -144,20 +154,13 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, half_weights: bo
     )
 
 
-def _export(
-    module: nn.Module, example: tuple[Tensor, ...], path: Path, *, half_weights: bool, **names: object
-) -> None:
+def _trace(module: nn.Module, example: tuple[Tensor, ...], path: Path, **names: object) -> None:
     export: Callable[..., None] = torch.onnx.export
     with warnings.catch_warnings():
         # The tracer warns about every Python int it sees in a shape; the parity check is what tells whether
         # one of them was wrongly frozen.
         warnings.simplefilter("ignore")
         export(module.eval(), example, path, opset_version=OPSET, dynamo=False, **names)
-    model = onnx.load(path)
-    if half_weights:
-        store_as_half(model)
-    onnx.checker.check_model(model)
-    onnx.save(model, path)
 
 
 def store_as_half(model: onnx.ModelProto) -> None:
