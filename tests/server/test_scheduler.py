@@ -87,10 +87,30 @@ def test_histogram_quantiles_are_upper_bounds() -> None:
     assert histogram.counts == [1, 2, 0, 1]
 
 
+def test_a_histogram_is_restored_from_its_data() -> None:
+    histogram = Histogram((0.001, 0.002))
+    for value in (0.0005, 0.0015, 0.5):
+        histogram.add(value)
+    assert Histogram.from_data(histogram.data(1000)) == Histogram((1.0, 2.0), [1, 1, 1], 502.0, 500.0)
+
+
+def test_the_difference_of_two_histograms_is_what_came_between() -> None:
+    histogram = Histogram((1.0, 2.0, 5.0))
+    histogram.add(4.0)
+    earlier = Histogram.from_data(histogram.data())
+    assert histogram.since(earlier) == Histogram((1.0, 2.0, 5.0))
+    histogram.add(1.5)
+    between = histogram.since(earlier)
+    assert (between.counts, between.total) == ([0, 1, 0, 0], 1.5)
+    assert between.largest == 2.0, "the largest came before: all that is known is the bucket"
+    histogram.add(7.0)
+    assert histogram.since(earlier).largest == 7.0
+
+
 def test_snapshot_of_an_idle_engine() -> None:
     snapshot = EngineStats(batch_size=Histogram((1.0, 2.0))).snapshot()
-    assert snapshot["steps"] == 0
-    assert snapshot["queue_time_ms_p95"] == 0.0
+    assert snapshot["batch_size"]["count"] == 0
+    assert snapshot["queue_ms"]["p95"] == 0.0
 
 
 @pytest.mark.parametrize(("text", "limit"), [("150000 100000", 2), ("50000 100000", 1), ("max 100000", None)])

@@ -101,6 +101,11 @@ class Recognizer:
         return len(self._streams)
 
     @property
+    def largest_backlog_ms(self) -> int:
+        """Audio received but not yet recognised of the stream that is furthest behind, in milliseconds."""
+        return max((stream.backlog_ms for stream in self._streams.values()), default=0)
+
+    @property
     def max_streams(self) -> int:
         return self._backend.slots
 

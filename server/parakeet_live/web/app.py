@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI, WebSocket
 from fastapi.responses import HTMLResponse, PlainTextResponse
@@ -17,6 +18,7 @@ from parakeet_live.web.stream import refuse_stream, serve_stream
 from parakeet_models.bundle import Bundle
 
 STREAM_PATH = "/v1/stream"
+STATS_PATH = "/v1/stats"
 LIMITS = Limits()
 
 
@@ -51,6 +53,19 @@ def build_app(recognizer: Recognizer) -> FastAPI:
             "model": recognizer.bundle_name,
             "active_streams": recognizer.active_streams,
             "max_streams": recognizer.max_streams,
+        }
+
+    @app.get(STATS_PATH)
+    async def stats() -> dict[str, Any]:
+        return {
+            "streams": {
+                "active": recognizer.active_streams,
+                "max": recognizer.max_streams,
+                "largest_backlog_ms": recognizer.largest_backlog_ms,
+            },
+            "lanes": recognizer.lanes,
+            "step_cost_ms": round(recognizer.step_cost_ms, 2),
+            "engine": recognizer.stats.snapshot(),
         }
 
     @app.get(STREAM_PATH)
