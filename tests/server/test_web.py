@@ -68,7 +68,7 @@ async def test_any_fragmentation_gives_the_same_events(babble_url: str, sizes: t
 
 
 async def test_sixteen_interleaved_sessions_equal_the_same_sessions_alone(babble_url: str) -> None:
-    clips = [(noise(2.0 + index / 10, index) * 32767).astype("<i2").tobytes() for index in range(16)]
+    clips = [(noise(1.0 + index / 10, index) * 32767).astype("<i2").tobytes() for index in range(16)]
     alone = [await session(babble_url, [*cut(clip, 3200), END]) for clip in clips]
     together = await asyncio.gather(
         *(session(babble_url, [*cut(clip, 320 + 40 * index), END]) for index, clip in enumerate(clips))
@@ -102,6 +102,11 @@ async def test_finalize_answers_and_the_session_goes_on(babble_url: str) -> None
     assert reasons.count("finalize") == 3
     assert outcome.texts[0] == ""
     assert outcome.messages[-1]["audio_ms"] == 8000
+
+
+async def test_every_finalize_is_answered(babble_url: str) -> None:
+    outcome = await session(babble_url, [PCM[:8000], *['{"type":"finalize"}'] * 40, END])
+    assert [message["reason"] for message in outcome.of("final")].count("finalize") == 40
 
 
 # Ends

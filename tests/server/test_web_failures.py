@@ -26,13 +26,12 @@ PCM = (noise(4.0, 1) * 32767).astype("<i2").tobytes()
 
 
 class FailingBackend(OnnxBackend):
-    """Fails on a stream's fifth step, as a broken accelerator would."""
+    """Fails on a step as long as it is told to, as a broken accelerator would."""
 
-    calls = 0
+    broken = False
 
     def step(self, inputs: Sequence[StepInput]) -> list[list[Emission]]:
-        self.calls += 1
-        if self.calls == 5:
+        if self.broken:
             raise RuntimeError("the accelerator is gone")
         return super().step(inputs)
 
@@ -43,10 +42,13 @@ def last_error(outcome: Outcome) -> tuple[str, bool, int | None, str | None]:
 
 
 async def test_an_engine_failure_is_told_and_the_next_client_is_served(random_bundle: Bundle) -> None:
-    recognizer = Recognizer(random_bundle, FailingBackend(random_bundle, 1))
-    async with serving(recognizer) as url:
+    backend = FailingBackend(random_bundle, 1)
+    async with serving(Recognizer(random_bundle, backend)) as url:
+        backend.broken = True
         outcome = await session(url, [PCM, END])
         assert last_error(outcome) == ("engine_failed", True, 1011, "engine_failed")
+        backend.broken = False
+        await wait_until_idle(url)
         assert (await session(url, [PCM, END])).code == 1000
 
 

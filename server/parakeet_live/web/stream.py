@@ -32,7 +32,7 @@ from parakeet_live.dialects.native import (
 from parakeet_live.engine.backend import CapacityError, EngineError
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.engine.stream import Stream
-from parakeet_live.session.events import Partial
+from parakeet_live.session.events import Final, Partial, Reason
 from parakeet_live.web.outbox import Closing, Outbox
 
 log = logging.getLogger(__name__)
@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 SLICE_BYTES = 64 * 1024
 """A large message is decoded in slices of this size, with a turn for everyone else between two of them. Decoding
 and resampling one takes at most 7 ms (measured: mu-law at 8 kHz, 8 s of audio), so it stays on the loop."""
+MAX_UNANSWERED_FINALIZES = 16
+"""Beyond it the socket is not read until an answer has come: each costs up to 1.28 s of silence to recognise."""
 CLOSE_TIMEOUT_SECONDS = 30.0
 """Once its end is decided a connection has this long to take what is still to be sent; then it is dropped."""
 
@@ -91,7 +93,8 @@ class _Connection:
         self._stream = stream
         self._limits = limits
         self._outbox = Outbox(limits.max_unsent_messages)
-        self._left = "did not take the last messages in time"
+        self._finalizes = asyncio.Semaphore(MAX_UNANSWERED_FINALIZES)
+        self._ending = "the client did not take the last messages in time"
 
     async def run(self) -> str:
         """Returns how the connection ended, for the log."""
@@ -112,7 +115,7 @@ class _Connection:
             return f"closed with {closed.code} {closed.reason}".rstrip()
         if isinstance(closed, Exception) and not isinstance(closed, ClientGone):
             raise closed
-        return f"the client {self._left}"
+        return self._ending
 
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
         """Run the reader or the pump; a fault of ours is logged, told to the client, and ends this session only."""
@@ -134,26 +137,29 @@ class _Connection:
         while True:
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":
-                self._left = f"left with {message['code']} {message.get('reason') or ''}".rstrip()
+                self._ending = f"disconnected, {message['code']} {message.get('reason') or ''}".rstrip()
                 return
             if self._outbox.closed:
                 continue
             text = message.get("text")
             if text is not None:
-                self._apply(self._session.receive_text(text))
+                await self._apply(self._session.receive_text(text))
                 continue
             data = message["bytes"]
             for start in range(0, len(data), SLICE_BYTES):
-                self._apply(self._session.receive_bytes(data[start : start + SLICE_BYTES]))
+                await self._apply(self._session.receive_bytes(data[start : start + SLICE_BYTES]))
                 await self._stream.wait_below(self._limits.max_backlog_ms)
+                if self._outbox.closed:
+                    break
                 await asyncio.sleep(0)
 
-    def _apply(self, actions: list[Action]) -> None:
+    async def _apply(self, actions: list[Action]) -> None:
         for action in actions:
             match action:
                 case Audio(samples):
                     self._stream.push(samples)
                 case Finalize():
+                    await self._finalizes.acquire()
                     self._stream.finalize()
                 case End():
                     self._stream.end()
@@ -171,6 +177,8 @@ class _Connection:
         try:
             async for event in self._stream:
                 self._outbox.put(self._session.event(event), replaceable=isinstance(event, Partial))
+                if isinstance(event, Final) and event.reason is Reason.FINALIZE:
+                    self._finalizes.release()
                 if self._outbox.overfull:
                     message = f"over {self._limits.max_unsent_messages} results are waiting to be read"
                     self._refuse(refusal(ErrorCode.SLOW_READER, message, CloseCode.POLICY))
