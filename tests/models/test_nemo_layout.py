@@ -65,7 +65,9 @@ def test_position_table_is_projected_at_every_step(network: ParakeetNetwork, dir
 
 
 def test_decoder_and_joiner(network: ParakeetNetwork, directory: Path) -> None:
-    decoder, joiner = (ort.InferenceSession(str(directory / f"{name}.onnx")) for name in ("decoder", "joiner"))
+    decoder, joiner = (
+        ort.InferenceSession(str(directory / f"{name}.onnx")) for name in ("decoder", "joiner")
+    )
     state = np.zeros((1, 1, network.config.prediction_hidden), np.float32)
     names = [value.name for value in decoder.get_inputs()]
     feed = dict(zip(names, [np.array([[3]], np.int32), np.ones(1, np.int32), state, state], strict=True))
@@ -84,7 +86,9 @@ def test_decoder_and_joiner(network: ParakeetNetwork, directory: Path) -> None:
 @pytest.mark.parametrize("recipe", ["matmul", "published"])
 def test_eight_bit_encoders_run(network: ParakeetNetwork, directory: Path, recipe: str) -> None:
     session = ort.InferenceSession(str(quantize_encoder(directory, recipe)))
-    mel = np.random.default_rng(0).standard_normal((2, network.config.mel_bins, 25)).astype(np.float32) * 3 - 8
+    mel = (
+        np.random.default_rng(0).standard_normal((2, network.config.mel_bins, 25)).astype(np.float32) * 3 - 8
+    )
     inputs = [mel, np.array([25, 25]), *(cache.numpy() for cache in initial_caches(network.config, 2))]
     outputs = session.run(list(ENCODER_OUTPUTS), dict(zip(ENCODER_INPUTS, inputs, strict=True)))
     assert outputs[0].shape == (2, network.config.d_model, 2)

@@ -214,7 +214,7 @@ def export_nemo_layout(network: ParakeetNetwork, pieces: list[str], directory: P
         raise ValueError(f"{len(pieces)} pieces, the network has {config.vocabulary}")
     directory.mkdir(parents=True, exist_ok=True)
     window, hidden = window_size(config), config.prediction_hidden
-    batch = {0: "batch"}
+    batch, middle = {0: "batch"}, {1: "batch"}
     _export(
         NemoEncoder(network),
         (torch.randn(2, config.mel_bins, window), torch.tensor([window, window]), *initial_caches(config, 2)),
@@ -232,11 +232,11 @@ def export_nemo_layout(network: ParakeetNetwork, pieces: list[str], directory: P
         NemoDecoder(network),
         (torch.zeros(2, 1, dtype=torch.int32), torch.ones(2, dtype=torch.int32), state, state),
         directory / "decoder.onnx",
-        input_names=["targets", "target_length", "states.1", "onnx::LSTM_3"],
+        input_names=["targets", "target_length", "states.1", "states.2"],
         output_names=["outputs", "prednet_lengths", "states", "new_states"],
         dynamic_axes={
             **dict.fromkeys(("targets", "target_length", "outputs", "prednet_lengths"), batch),
-            **dict.fromkeys(("states.1", "onnx::LSTM_3", "states", "new_states"), {1: "batch"}),
+            **dict.fromkeys(("states.1", "states.2", "states", "new_states"), middle),
         },
     )
     _export(
@@ -356,9 +356,9 @@ def _write_metadata(path: Path, config: NetworkConfig) -> None:
     onnx.save(model, path)
 
 
-def read_pieces(tokenizer: Path) -> list[str]:
+def read_pieces(tokenizer: bytes) -> list[str]:
     """Every piece of a SentencePiece model, in the order of their ids."""
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer)
     return [processor.IdToPiece(index) for index in range(processor.GetPieceSize())]
 
 
@@ -375,7 +375,8 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     checkpoint = load_checkpoint(arguments.checkpoint)
-    worst = export_nemo_layout(checkpoint.network, read_pieces(checkpoint.tokenizer), arguments.out)
+    pieces = read_pieces(checkpoint.tokenizer.read_bytes())
+    worst = export_nemo_layout(checkpoint.network, pieces, arguments.out)
     print(f"{arguments.out}: differs from our streaming encoder by at most {worst:.1e}")
     for recipe in arguments.int8:
         print(quantize_encoder(arguments.out, recipe))
