@@ -89,7 +89,8 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, precision: Preci
     network = network.eval()
     if precision == "fp16":
         for parameter in network.parameters():
-            parameter.data = parameter.data.half().float()
+            # A multiple of twice the smallest fp16 number, so that the halves folded for streaming are exact too.
+            parameter.data = (parameter.data.half().float() * 2.0**23).round() / 2.0**23
     config = network.config
     batch, frames = 2, 4
     state = EncoderState.initial(config, batch)
