@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from parakeet_live.cli.bench import bench
 from parakeet_live.cli.demo import demo
 from parakeet_live.cli.evaluate import evaluate
 from parakeet_live.cli.serve import serve
@@ -48,3 +49,4 @@ app.command("demo")(demo)
 app.command("serve")(serve)
 app.command("transcribe")(transcribe)
 app.command("eval")(evaluate)
+app.command("bench")(bench)

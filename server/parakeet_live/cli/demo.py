@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import wave
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
@@ -18,11 +13,7 @@ from parakeet_client import Error, Event, Final, ParakeetError, Partial, stream_
 from parakeet_live.cli.bundles import ModelOption
 from parakeet_live.cli.console import fail
 from parakeet_live.demo import RECORDING, SPOKEN
-
-ANNOUNCEMENT = "listening on "
-"""How the first line of ``serve`` begins."""
-STOP_SECONDS = 10
-"""Time the server gets to end before it is killed."""
+from parakeet_live.web.process import ServerStartError, server_process
 
 
 def demo(model: ModelOption = None) -> None:
@@ -32,34 +23,19 @@ def demo(model: ModelOption = None) -> None:
     partials in place and finals as they come, and stops the server.
     """
     console = Console(highlight=False, soft_wrap=True)
-    with _server(model) as url:
-        with wave.open(str(RECORDING)) as file:
-            seconds = file.getnframes() / file.getframerate()
-        console.print(f"streaming {seconds:.0f} s of recorded speech to {url}, at the pace it was spoken\n")
-        try:
-            asyncio.run(_show(console, url))
-        except ParakeetError as error:
-            fail(str(error))
+    try:
+        with server_process(model) as server:
+            with wave.open(str(RECORDING)) as file:
+                seconds = file.getnframes() / file.getframerate()
+            console.print(
+                f"streaming {seconds:.0f} s of recorded speech to {server.url}, at the pace it was spoken\n"
+            )
+            asyncio.run(_show(console, server.url))
+    except ServerStartError as error:
+        fail(f"{error}; the lines above say why")
+    except ParakeetError as error:
+        fail(str(error))
     console.print(f"\nspoken in the recording: {', '.join(SPOKEN)}")
-
-
-@contextmanager
-def _server(model: Path | None) -> Iterator[str]:
-    """A server in a process of its own; yields the URL of its stream."""
-    options = ["--port", "0", "--log-level", "warning", *(["--model", str(model)] if model else [])]
-    command = [sys.executable, "-m", "parakeet_live", "serve", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            if not line.startswith(ANNOUNCEMENT):
-                fail("the server did not start; the lines above say why")
-            yield line.removeprefix(ANNOUNCEMENT).strip()
-        finally:
-            process.terminate()
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
 
 
 async def _show(console: Console, url: str) -> None:
