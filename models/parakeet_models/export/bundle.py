@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -55,11 +56,13 @@ def write_bundle(
     precision: Precision = "fp16",
     weights_origin: WeightsOrigin = "trained",
     audio: TestAudio | None = None,
+    report: Callable[[str], None] = lambda step: None,
 ) -> Bundle:
     """Export ``network`` into ``directory`` and return the verified bundle; its manifest holds the parity figures.
 
     ``fp16`` rounds the network's weights, here too, and stores them so; ``int8`` quantises the encoder's matrices.
     ``audio`` is what token agreement is measured on, at the model's rate; without it, a speech-like sound.
+    ``report`` is told the name of each step when it begins.
 
     Raises:
         ParityError: if the exported encoder differs from PyTorch by more than the tolerance of its precision.
@@ -67,6 +70,7 @@ def write_bundle(
     """
     tokens = token_ids(tokenizer, network.config.vocabulary)
     directory.mkdir(parents=True, exist_ok=True)
+    report(f"tracing the graphs ({precision})")
     export_graphs(network, directory, precision=precision)
     shutil.copyfile(tokenizer, directory / "tokenizer.model")
     files = [describe_file(directory, f"{role}.onnx", role) for role in GRAPH_ROLES]
@@ -76,6 +80,7 @@ def write_bundle(
         files.append(describe_file(directory, "MODEL_CARD.md", "model_card"))
     step_sizes = tuple(size for size in STEP_SIZES if size % network.config.attention_chunk == 0)
     audio = audio or TestAudio("speech-like sound", speech_like(10.0, seed=0))
+    report("comparing with PyTorch")
     parity = measure_parity(network, directory, mel, tokens, step_sizes, audio)
     _check_parity(parity, precision)
     manifest = Manifest(

@@ -72,7 +72,7 @@ class GraphEncoder(StreamingEncoder):
 
     def __init__(self, config: NetworkConfig, graph: Path) -> None:
         nn.Module.__init__(self)  # the graph holds the weights
-        self.config = config
+        self.config, self.max_step = config, MAX_STEP
         self.session = ort.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
 
     def forward(self, *inputs: Tensor | list[Tensor]) -> tuple[Tensor | list[Tensor], ...]:

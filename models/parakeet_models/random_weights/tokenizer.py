@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import random
-from pathlib import Path
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
@@ -35,8 +34,8 @@ LEXICON_SIZE = 4_000
 TEXT_WORDS = 40_000
 
 
-def train_random_tokenizer(path: Path, vocabulary: int, seed: int = 0) -> None:
-    """Write a model of ``vocabulary`` pieces to ``path``: 0 is ``<unk>``, the last two are SPECIAL_PIECES."""
+def train_random_tokenizer(vocabulary: int, seed: int = 0) -> bytes:
+    """A serialised model of ``vocabulary`` pieces: 0 is ``<unk>``, the last two are SPECIAL_PIECES."""
     buffer = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(_sentences(seed)),
@@ -57,7 +56,7 @@ def train_random_tokenizer(path: Path, vocabulary: int, seed: int = 0) -> None:
         piece = model.pieces.add()
         piece.piece, piece.score, piece.type = special, 0.0, piece.USER_DEFINED
     model.trainer_spec.vocab_size = len(model.pieces)
-    path.write_bytes(model.SerializeToString())
+    return model.SerializeToString()
 
 
 def _sentences(seed: int) -> list[str]:

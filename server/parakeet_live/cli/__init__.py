@@ -13,6 +13,7 @@ import typer
 from parakeet_live.cli.bench import bench
 from parakeet_live.cli.demo import demo
 from parakeet_live.cli.evaluate import evaluate
+from parakeet_live.cli.models import models
 from parakeet_live.cli.serve import serve
 from parakeet_live.cli.transcribe import transcribe
 
@@ -50,3 +51,4 @@ app.command("serve")(serve)
 app.command("transcribe")(transcribe)
 app.command("eval")(evaluate)
 app.command("bench")(bench)
+app.add_typer(models, name="models")

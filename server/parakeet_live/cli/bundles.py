@@ -33,4 +33,8 @@ def choose_bundle(directory: Path | None) -> Bundle:
         f"model {manifest.name} ({origin}); languages: {languages}; licence: {manifest.licence}",
         markup=False,
     )
+    if manifest.weights_origin == "random":
+        notes.print(
+            "warning: this model has random weights: for benchmarks only, its words are noise", style="yellow"
+        )
     return bundle
