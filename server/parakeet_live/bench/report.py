@@ -12,37 +12,17 @@ from typing import Any
 
 from rich.table import Table
 
+from parakeet_live.bench.linear import fit_line
 from parakeet_live.bench.results import Quantiles
 from parakeet_live.bench.run import Run
 from parakeet_live.engine.cores import usable_cores
 from parakeet_models.bundle import Manifest
 
-LINEAR_RANGE = (8, 64)
-"""Numbers of streams between which cost is expected to grow linearly."""
-
-
-def linear_deviations(runs: Sequence[Run]) -> list[tuple[int, float]]:
-    """(streams, relative deviation) of each run's cost from the least-squares line through the origin.
-
-    Cost is server processor seconds per second, as a function of streams; runs outside LINEAR_RANGE are left out.
-    Empty with fewer than two numbers of streams, which any line fits.
-    """
-    first, last = LINEAR_RANGE
-    points = [
-        (run.streams, run.streams * run.server_cpu_per_stream)
-        for run in runs
-        if first <= run.streams <= last and run.server_cpu_per_stream is not None
-    ]
-    slope = sum(n * cost for n, cost in points) / max(1, sum(n * n for n, _ in points))
-    if len({n for n, _ in points}) < 2 or slope <= 0:
-        return []
-    return [(n, cost / (slope * n) - 1) for n, cost in points]
-
 
 def linearity(runs: Sequence[Run]) -> float | None:
-    """The largest of :func:`linear_deviations`, without its sign."""
-    deviations = [abs(deviation) for _, deviation in linear_deviations(runs)]
-    return round(max(deviations), 4) if deviations else None
+    """Largest relative deviation of cost from a line through the origin, 8 to 64 streams."""
+    line = fit_line([(run.streams, run.server_cpu_per_stream) for run in runs])
+    return round(line.largest_deviation, 4) if line else None
 
 
 def memory_per_extra_stream(runs: Sequence[Run]) -> float | None:
