@@ -6,34 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from parakeet_models.coreml import CACHES, cache_shapes
 from parakeet_models.export.coreml.layer import ChannelsFirstLayer, pointwise
-from parakeet_models.network.config import SUBSAMPLING_FACTOR, NetworkConfig
+from parakeet_models.network.config import SUBSAMPLING_FACTOR
 from parakeet_models.network.conformer import MASKED, sinusoidal_positions
 from parakeet_models.network.network import ParakeetNetwork
 from parakeet_models.network.subsampling import FREQUENCY_PADDING
-
-CACHES = ("stage1", "stage2", "keys", "values", "conv")
-"""What a stream carries from step to step, in the order in which the encoder takes and returns it."""
-
-
-def cache_shapes(config: NetworkConfig) -> dict[str, tuple[int, int, int, int]]:
-    """Shapes of CACHES for one stream; they do not depend on the step size.
-
-    Frames lie in order of time, the newest last: ``keys`` [layers, left, 1, d_model], ``values``
-    [layers, d_model, 1, left], ``conv`` [layers, d_model, 1, kernel - 1]. ``stage1`` and ``stage2`` hold the last
-    frame of the first two subsampling stages.
-    """
-    layers, d_model, left = config.layers, config.d_model, config.attention_left
-    width1, width2, _ = config.stage_widths
-    channels = config.subsampling_channels
-    return {
-        "stage1": (1, channels, 1, width1),
-        "stage2": (1, channels, 1, width2),
-        "keys": (layers, left, 1, d_model),
-        "values": (layers, d_model, 1, left),
-        "conv": (layers, d_model, 1, config.conv_kernel - 1),
-    }
-
 
 def at_least_one(x: Tensor) -> Tensor:
     """1.0 where the whole number x is 1 or more, else 0.0: a comparison without booleans or integers."""
@@ -122,7 +100,7 @@ class ChannelsFirstEncoder(nn.Module):
         values: Tensor,
         conv: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """One step; caches as in :func:`cache_shapes`.
+        """One step; caches as in ``coreml.cache_shapes``.
 
         mel [1, 1, 8 * step + 1, bins] as in ``network.streaming.StreamingEncoder.forward``; ``begin`` (8 on a first
         step, else 0), ``end`` (one past the last valid mel frame) and ``valid`` (cached frames that exist) are
