@@ -15,7 +15,7 @@ import matplotlib as mpl
 import typer
 from matplotlib import pyplot
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter, ScalarFormatter
+from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 
 from parakeet_live.bench.linear import LINEAR_RANGE, fit_line
 
@@ -86,7 +86,7 @@ def plot_cost(total: Axes, deviation: Axes, documents: list[dict[str, Any]]) -> 
 
 def _streams_axis(axes: Axes) -> None:
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
 def main(

@@ -43,6 +43,7 @@ def a_run(streams: int, **figures: Any) -> Run:
         "batch_ms": None,
         "queue_ms": None,
         "loop_delay_ms": None,
+        "step_cost_ms": None,
         "lane_load": None,
         "largest_backlog_ms": None,
         "lag_growth_ms": 10.0,

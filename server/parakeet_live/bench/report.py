@@ -64,8 +64,9 @@ def document(
         "settings": settings,
         "runs": [asdict(run) for run in runs],
         "max_streams": max_streams,
-        "linearity_8_64": linearity(runs),
-        "memory_mb_per_extra_stream": memory_per_extra_stream(runs),
+        # A search ends among runs that are not held, whose cost and memory say nothing about the others.
+        "linearity_8_64": linearity(runs) if max_streams is None else None,
+        "memory_mb_per_extra_stream": memory_per_extra_stream(runs) if max_streams is None else None,
     }
 
 
@@ -86,57 +87,63 @@ def conclusions(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def table(runs: Sequence[Run]) -> Table:
-    """A column for each run."""
-    result = Table(box=None, pad_edge=False)
-    result.add_column("streams", no_wrap=True)
+def tables(runs: Sequence[Run], width: int) -> list[Table]:
+    """A column for each run, in as many tables as ``width`` characters demand."""
+    columns = max(1, (width - LABEL_WIDTH) // COLUMN_WIDTH)
+    return [_table(runs[at : at + columns]) for at in range(0, len(runs), columns)]
+
+
+def _table(runs: Sequence[Run]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("streams", no_wrap=True, width=LABEL_WIDTH)
     for run in runs:
-        result.add_column(str(run.streams), justify="right", no_wrap=True)
+        table.add_column(str(run.streams), justify="right", no_wrap=True, min_width=COLUMN_WIDTH - 2)
     for label, cell in ROWS:
-        result.add_row(label, *(cell(run) for run in runs))
-    return result
+        table.add_row(label, *(cell(run) for run in runs))
+    return table
 
 
-def _number(value: float | None, digits: int) -> str:
+def _number(value: float | None, digits: int = 0) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def _three(values: Quantiles | None) -> str:
-    if values is None or values.p50 is None:
-        return "-"
-    return " / ".join(_number(value, 0) for value in (values.p50, values.p95, values.p99))
+def _quantile_rows(
+    label: str, of: Callable[[Run], Quantiles | None]
+) -> list[tuple[str, Callable[[Run], str]]]:
+    """A row for each quantile worth reading; the label stands at the first."""
+
+    def row(share: str) -> Callable[[Run], str]:
+        return lambda run: _number(getattr(of(run), share, None))
+
+    return [
+        (f"{label} p50", row("p50")),
+        *((share.rjust(len(label) + 4), row(share)) for share in ("p95", "p99")),
+    ]
 
 
-def _mean(values: Quantiles | None) -> str:
-    return _number(values.mean if values else None, 1)
-
-
+LABEL_WIDTH = 33
+COLUMN_WIDTH = 9
 ROWS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("server CPU, core per stream", lambda run: _number(run.server_cpu_per_stream, 4)),
     ("generator CPU, core per stream", lambda run: _number(run.generator_cpu_per_stream, 4)),
     ("other processes, cores", lambda run: _number(run.other_cpu_cores, 2)),
-    ("partial latency, ms p50/p95/p99", lambda run: _three(run.partial_latency_ms)),
-    ("final latency, ms p50/p95/p99", lambda run: _three(run.final_latency_ms)),
-    ("batch size, mean", lambda run: _mean(run.batch_size)),
-    ("batch time, ms p50/p95/p99", lambda run: _three(run.batch_ms)),
-    ("queue time, ms p50/p95/p99", lambda run: _three(run.queue_ms)),
-    ("event loop delay, ms p50/p95/p99", lambda run: _three(run.loop_delay_ms)),
-    (
-        "event loop delay, ms max",
-        lambda run: _number(run.loop_delay_ms.max if run.loop_delay_ms else None, 0),
-    ),
+    *_quantile_rows("partial latency, ms", lambda run: run.partial_latency_ms),
+    *_quantile_rows("final latency, ms", lambda run: run.final_latency_ms),
+    ("batch size, mean", lambda run: _number(run.batch_size.mean if run.batch_size else None, 1)),
+    *_quantile_rows("batch time, ms", lambda run: run.batch_ms),
+    *_quantile_rows("queue time, ms", lambda run: run.queue_ms),
+    *_quantile_rows("event loop delay, ms", lambda run: run.loop_delay_ms),
+    ("event loop delay, ms max", lambda run: _number(run.loop_delay_ms.max if run.loop_delay_ms else None)),
     ("lanes busy, share", lambda run: _number(run.lane_load, 2)),
-    ("send delay, ms p50/p95/p99", lambda run: _three(run.send_delay_ms)),
-    ("largest backlog at the end, ms", lambda run: _number(run.largest_backlog_ms, 0)),
-    ("growth of lag, ms", lambda run: _number(run.lag_growth_ms, 0)),
+    ("send delay, ms p99", lambda run: _number(run.send_delay_ms.p99)),
+    ("largest backlog at the end, ms", lambda run: _number(run.largest_backlog_ms)),
+    ("growth of lag, ms", lambda run: _number(run.lag_growth_ms)),
     ("memory, MB per stream", lambda run: _number(run.memory_mb_per_stream, 1)),
-    ("memory, MB", lambda run: _number(run.rss_mb, 0)),
+    ("memory, MB", lambda run: _number(run.rss_mb)),
     ("failed streams", lambda run: str(run.failed_streams)),
-    ("finals / words", lambda run: f"{run.finals} / {run.words}"),
-    (
-        "transcripts as alone",
-        lambda run: "yes" if run.transcripts_equal else f"{run.streams_differing} differ",
-    ),
+    ("finals", lambda run: str(run.finals)),
+    ("words", lambda run: str(run.words)),
+    ("transcripts as alone", lambda run: "yes" if run.transcripts_equal else f"{run.streams_differing} not"),
 )
 
 

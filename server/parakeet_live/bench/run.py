@@ -63,6 +63,8 @@ class Run:
     batch_ms: Quantiles | None
     queue_ms: Quantiles | None
     loop_delay_ms: Quantiles | None
+    step_cost_ms: float | None
+    """What the server took for one live step of one stream when it started."""
     lane_load: float | None
     """Share of the time that lanes were busy."""
     largest_backlog_ms: int | None
@@ -162,7 +164,7 @@ def _engine(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """The server's own statistics of the window."""
     histograms = ("batch_size", "batch_ms", "queue_ms", "loop_delay_ms")
     if before.stats is None or after.stats is None:
-        return dict.fromkeys((*histograms, "lane_load", "largest_backlog_ms"))
+        return dict.fromkeys((*histograms, "step_cost_ms", "lane_load", "largest_backlog_ms"))
     first, last = before.stats["engine"], after.stats["engine"]
     figures: dict[str, Any] = {
         name: _quantiles(Histogram.from_data(last[name]).since(Histogram.from_data(first[name])))
@@ -170,6 +172,7 @@ def _engine(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     }
     busy = (last["busy_ms"] - first["busy_ms"]) / 1000
     figures["lane_load"] = round(busy / (after.stats["lanes"] * (after.at - before.at)), 3)
+    figures["step_cost_ms"] = after.stats["step_cost_ms"]
     figures["largest_backlog_ms"] = after.stats["streams"]["largest_backlog_ms"]
     return figures
 

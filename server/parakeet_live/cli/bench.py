@@ -73,7 +73,7 @@ def bench(
     except ImportError:
         fail("bench needs a few more packages: pip install 'parakeet-live[bench]'")
     from parakeet_live.bench.campaign import Campaign
-    from parakeet_live.bench.report import conclusions, document, table
+    from parakeet_live.bench.report import conclusions, document, tables
     from parakeet_live.bench.run import Load, ReferenceFailedError
     from parakeet_live.bench.tracks import make_tracks, read_recordings
 
@@ -126,7 +126,9 @@ def bench(
         max_streams=max_streams,
     )
     console = Console(highlight=False, soft_wrap=True)
-    console.print(table(campaign.runs))
+    shown = [run for run in campaign.runs if run.streams == max_streams] if max_streams else campaign.runs
+    for table in tables(shown, console.width):
+        console.print(table)
     for line in conclusions(result):
         console.print(line)
     if json_file:
