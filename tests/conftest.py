@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import torch
 
 from parakeet_models.bundle import Bundle
 from support.random_bundle import make_random_bundle
 from support.server_process import running_server
+
+# The networks of the tests are small: a second thread gains nothing and waits by spinning.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
