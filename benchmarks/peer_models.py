@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parakeet_models.bundle import Bundle, Precision, load_bundle
-from parakeet_models.export.convert import Source, convert, from_nemo, from_random_weights
+from parakeet_models.export.convert import Source, convert, from_nemo
 from parakeet_models.export.nemo_layout import export_nemo_layout, quantize_encoder, read_pieces
-from parakeet_models.random_weights import EmissionRate
+from parakeet_models.mel import MelParameters
+from parakeet_models.random_weights import RANDOM_SIZES, EmissionRate, random_network, train_random_tokenizer
 
 RATE = EmissionRate(tokens_per_second=4.0, tokens_per_end=10_000)
 """Ends of utterance reset our decoder and not sherpa-onnx's, so none may occur while both are measured."""
@@ -40,7 +41,7 @@ def prepare(work: Path, nemo: Path | None, size: str) -> PeerModels:
     wanted = nemo.name if nemo else f"random weights, {size}"
     done = work / DONE
     if not done.exists():
-        _export(work, from_nemo(nemo) if nemo else from_random_weights(size, RATE))
+        _export(work, from_nemo(nemo) if nemo else _random(size))
         done.write_text(json.dumps({"source": wanted}), encoding="utf-8")
     found = json.loads(done.read_text(encoding="utf-8"))["source"]
     if found != wanted:
@@ -54,6 +55,23 @@ def prepare(work: Path, nemo: Path | None, size: str) -> PeerModels:
             "int8 published": peer / "encoder.int8-published.onnx",
         },
         found,
+    )
+
+
+def _random(size: str, seed: int = 0) -> Source:
+    config = RANDOM_SIZES[size]
+    mel = MelParameters(bins=config.mel_bins)
+    tokenizer = train_random_tokenizer(config.vocabulary, seed)
+    eou = read_pieces(tokenizer).index("<EOU>")
+    return Source(
+        random_network(config, mel, eou, RATE, seed),
+        mel,
+        tokenizer,
+        name=f"peers-{size}",
+        description="Random weights for benchmarks: its words are noise.",
+        licence="Apache-2.0",
+        origin=f"random weights, seed {seed}",
+        weights_origin="random",
     )
 
 
