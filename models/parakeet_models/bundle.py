@@ -100,9 +100,9 @@ class Parity(_Strict):
     """How far the bundle is from the PyTorch network it was made of, measured when it was written."""
 
     max_difference: float = Field(ge=0)
-    """Largest absolute difference in any encoder output, same inputs."""
+    """Largest difference in any encoder output, same inputs; relative to the output's peak where that is above one."""
     relative_difference: float = Field(ge=0)
-    """Root mean square difference of the encoded frames, relative to their own root mean square."""
+    """Root mean square difference of the encoded frames, relative to their standard deviation over time."""
     steps: int = Field(gt=0)
     audio: str
     """What the tokens were compared on."""

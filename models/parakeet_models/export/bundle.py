@@ -30,7 +30,7 @@ from parakeet_models.random_weights.signal import speech_like
 
 STEP_SIZES = (2, 4, 8, 16)
 PARITY_TOLERANCE = 1e-4
-"""Largest absolute difference of any output where only the order of additions differs."""
+"""Largest difference of any output where only the order of additions differs; see :class:`Parity`."""
 INT8_TOLERANCE = 0.1
 """Largest relative difference of the encoded frames with eight-bit weights: a wrong scale gives far more."""
 

@@ -69,9 +69,15 @@ def from_nemo(path: Path, *, name: str | None = None, licence: str | None = None
 
 
 def from_random_weights(
-    size: str, tokens_per_second: float, *, seed: int = 0, name: str | None = None, licence: str | None = None
+    size: str,
+    tokens_per_second: float,
+    *,
+    seed: int = 0,
+    audio: TestAudio | None = None,
+    name: str | None = None,
+    licence: str | None = None,
 ) -> Source:
-    """A network of one of RANDOM_SIZES that nobody trained.
+    """A network of one of RANDOM_SIZES that nobody trained, calibrated on ``audio`` or on a speech-like sound.
 
     Raises:
         ConvertError: no such size.
@@ -83,12 +89,12 @@ def from_random_weights(
     tokenizer = train_random_tokenizer(config.vocabulary, seed)
     eou = sentencepiece.SentencePieceProcessor(model_proto=tokenizer).PieceToId("<EOU>")
     return Source(
-        random_network(config, mel, eou, EmissionRate(tokens_per_second), seed),
+        random_network(config, mel, eou, EmissionRate(tokens_per_second), seed, audio and audio.samples),
         mel,
         tokenizer,
         name=name or f"random-{size}",
-        description=f"Random weights, seed {seed}, about {tokens_per_second:g} tokens per second of speech: "
-        "for benchmarks, its words are noise.",
+        description=f"Random weights, seed {seed}: for benchmarks, its words are noise. "
+        f"{tokens_per_second:g} tokens per second on {audio.name if audio else 'a speech-like sound'}.",
         licence=licence or "Apache-2.0",
         origin=f"random weights, seed {seed}",
         weights_origin="random",

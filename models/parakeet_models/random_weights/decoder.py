@@ -39,7 +39,7 @@ SEARCH_STEPS = 10
 
 @dataclass(frozen=True, slots=True)
 class EmissionRate:
-    """What a random network emits on speech-like sound."""
+    """What a random network emits on the speech it is calibrated on; other speech gives half to twice as much."""
 
     tokens_per_second: float = 4.0
     tokens_per_end: int = 16
@@ -60,7 +60,7 @@ def standardise(linear: nn.Linear, outputs: Tensor, spread: float = 1.0) -> None
 
 
 def wire_decoder(network: ParakeetNetwork, speech: Tensor, eou: int, rate: EmissionRate) -> None:
-    """Set prediction network and joint; ``speech`` float[T, d_model] are encoder frames of speech-like sound."""
+    """Set prediction network and joint; ``speech`` float[T, d_model] are encoder frames of speech."""
     config, joint = network.config, network.joint
     _wire_memory(network.decoder, config.blank, rate.tokens_per_end)
     texts = torch.randint(0, config.vocabulary, (64, 8))
@@ -142,8 +142,9 @@ def _wire_joint(joint: Joint, speech: Tensor, blank: int, eou: int, tokens_per_e
     before, due = (math.tanh(1.0 - tokens / tokens_per_end) for tokens in (2, 1))
     steepness = 8.0 * LIMIT / (due - before)
     joint.enc.weight[end] = 0.0
-    joint.enc.bias[end] = -steepness * (due + before) / 2
+    joint.enc.bias[end] = 0.0
     joint.pred.weight[end, CLASSES] = steepness
+    joint.pred.bias[end] = -steepness * (due + before) / 2
     output.weight[eou, end] = 1.0
 
 

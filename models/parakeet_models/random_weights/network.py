@@ -45,11 +45,18 @@ QUIET_SECONDS = 10.0
 
 @torch.no_grad()
 def random_network(
-    config: NetworkConfig, mel: MelParameters, eou: int, rate: EmissionRate, seed: int = 0
+    config: NetworkConfig,
+    mel: MelParameters,
+    eou: int,
+    rate: EmissionRate,
+    seed: int = 0,
+    speech: Float32 | None = None,
 ) -> ParakeetNetwork:
-    """A network with random weights that emits at about ``rate`` on speech and nothing in lasting silence.
+    """A network with random weights that emits at ``rate`` on speech and nothing in lasting silence.
 
-    ``eou`` is the id of ``<EOU>``. The same arguments give the same weights on one machine.
+    ``eou`` is the id of ``<EOU>``. The rate holds for ``speech`` float32[n] at the model's rate, or else for a
+    speech-like sound, which moves faster than speech: on speech, the rate is then a third. The same arguments give
+    the same weights on one machine.
     """
     torch.manual_seed(seed)
     network = ParakeetNetwork(config).eval()
@@ -59,11 +66,12 @@ def random_network(
     for layer in network.encoder.layers:
         for name in BRANCH_OUTPUTS:
             layer.get_submodule(name).weight *= (len(BRANCH_OUTPUTS) * config.layers) ** -0.5
-    speech = _features(speech_like(SPEECH_SECONDS, seed), mel)
+    sound = _features(speech_like(SPEECH_SECONDS, seed), mel)
     silence = _features(quiet(QUIET_SECONDS, seed), mel)
     subsampling = network.encoder.pre_encode
-    standardise(subsampling.out, _run(subsampling, torch.cat([speech, silence], 1)))
-    wire_decoder(network, _run(network.encoder, speech), eou, rate)
+    standardise(subsampling.out, _run(subsampling, torch.cat([sound, silence], 1)))
+    heard = sound if speech is None else _features(speech, mel)
+    wire_decoder(network, _run(network.encoder, heard), eou, rate)
     return network
 
 

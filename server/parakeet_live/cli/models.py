@@ -103,7 +103,7 @@ def convert_model(
             assert random_weights is not None
             steps.begin(f"drawing and calibrating random weights ({random_weights})")
             model = exporter.from_random_weights(
-                random_weights.value, tokens_per_second, seed=seed, name=name, licence=licence
+                random_weights.value, tokens_per_second, seed=seed, audio=audio, name=name, licence=licence
             )
         bundle = exporter.convert(model, out, precision=precision.value, audio=audio, report=steps.begin)
     except (exporter.ConvertError, exporter.ParityError, nemo.NemoError) as error:
