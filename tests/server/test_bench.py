@@ -24,6 +24,7 @@ from parakeet_live.bench.run import Run
 from parakeet_live.bench.search import RESOLUTION, search_largest, shortcomings
 from parakeet_live.bench.tracks import encode, make_tracks
 from parakeet_models.bundle import Bundle
+from support.sockets import http
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 180
@@ -269,6 +270,18 @@ def test_a_running_server_is_measured_as_far_as_it_can_be(tmp_path: Path, babble
     assert run["batch_ms"]["count"] > 0
     assert run["server_cpu_per_stream"] is None
     assert run["rss_mb"] is None
+
+
+def test_the_server_tells_its_statistics(babble_url: str) -> None:
+    stats = http(babble_url, "/v1/stats").json()
+    assert stats["streams"]["max"] == 64
+    assert stats["lanes"] >= 1
+    assert stats["step_cost_ms"] > 0
+    engine = stats["engine"]
+    assert engine["failures"] == 0
+    for name in ("batch_size", "batch_ms", "queue_ms", "loop_delay_ms"):
+        assert len(engine[name]["counts"]) == len(engine[name]["bounds"]) + 1
+        assert engine[name]["count"] == sum(engine[name]["counts"])
 
 
 @pytest.mark.parametrize(
