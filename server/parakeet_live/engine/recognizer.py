@@ -15,10 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from parakeet_live.engine.backend import Backend, EngineError, StepInput
 from parakeet_live.engine.cores import usable_cores
+from parakeet_live.engine.cost import CostModel
 from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_live.engine.scheduler import BatchPolicy, ReadyStep
 from parakeet_live.engine.stats import EngineStats, Histogram
@@ -33,7 +32,6 @@ MAX_WAIT = 0.13
 """Longest time a step waits for company, in seconds; less than the period of a live step, so none is overtaken."""
 LAG_LIMIT = 2.0
 """Seconds after which waiting audio is processed in large steps."""
-WARM_UP_STEPS = 5
 LOOP_PROBE = 0.05
 """Seconds between two measurements of the event loop's delay."""
 
@@ -60,10 +58,10 @@ class Recognizer:
             max_batch=max_batch,
             max_wait=max_wait,
             lanes=self._lanes,
-            single_cost=_single_cost(backend, self._manifest.mel.bins, self._manifest.step_sizes[0]),
             live_frames=self._manifest.step_sizes[0],
             period=self.step_ms / 1000,
         )
+        self._cost = CostModel.measure(backend, self._manifest.mel.bins, self._manifest.step_sizes[0])
         self._streams: dict[int, Stream] = {}
         self._opened = 0
         self._idle_lanes = self._lanes
@@ -115,8 +113,8 @@ class Recognizer:
 
     @property
     def step_cost_ms(self) -> float:
-        """Measured time of one live step of one stream, in milliseconds."""
-        return self._policy.single_cost * 1000
+        """Time of one live step of one stream alone, as things are now, in milliseconds."""
+        return self._cost.single * 1000
 
     async def __aenter__(self) -> Self:
         self._pool = ThreadPoolExecutor(max_workers=self._lanes, thread_name_prefix="engine-lane")
@@ -173,7 +171,7 @@ class Recognizer:
                 stream.ready_since is not None or stream.last_step > recent
                 for stream in self._streams.values()
             )
-            decision = self._policy.decide(ready, live, now)
+            decision = self._policy.decide(ready, live, self._cost.single, now)
             if not decision.batch:
                 return decision.again_at
             for step in decision.batch:
@@ -208,6 +206,8 @@ class Recognizer:
         self.stats.batch_time.add(seconds)
         self.stats.busy += seconds
         self.stats.frames += sum(step.frames for step in steps)
+        if steps[0].frames == self._policy.live_frames:
+            self._cost.observe(len(steps), seconds)
 
     def _remove_closed(self) -> None:
         """Forget closed streams whose slot no lane uses any more."""
@@ -225,17 +225,3 @@ class Recognizer:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _single_cost(backend: Backend, bins: int, frames: int) -> float:
-    """Seconds that one live step of one stream takes; the best of a few, which also warms the backend up."""
-    slot = backend.open()
-    mel = np.full((FRAME_MEL * frames + 1, bins), -8.0, np.float32)
-    step = StepInput(slot, mel, begin=0, end=len(mel))
-    seconds = []
-    for _ in range(WARM_UP_STEPS):
-        started = time.perf_counter()
-        backend.step([step])
-        seconds.append(time.perf_counter() - started)
-    backend.close(slot)
-    return min(seconds)

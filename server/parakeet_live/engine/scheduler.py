@@ -40,31 +40,32 @@ class BatchPolicy:
     """Earliest ready first, in batches of one step size.
 
     ``max_batch`` steps go into one batch; ``max_wait`` seconds is the longest a step waits for company;
-    ``single_cost`` seconds is what a batch of one live step takes; ``live_frames`` and ``period`` are the encoder
-    frames and the seconds of a live step.
+    ``live_frames`` and ``period`` are the encoder frames and the seconds of a live step.
     """
 
     max_batch: int
     max_wait: float
     lanes: int
-    single_cost: float
     live_frames: int
     period: float
 
-    def decide(self, ready: Sequence[ReadyStep], live: int, now: float) -> Decision:
-        """``live`` is the number of streams that are sending audio; called when a lane is idle."""
+    def decide(self, ready: Sequence[ReadyStep], live: int, single_cost: float, now: float) -> Decision:
+        """What to run on an idle lane.
+
+        ``live`` is the number of streams that are sending audio, ``single_cost`` the seconds of a batch of one step.
+        """
         again_at: float | None = None
         queue = sorted(ready, key=lambda step: step.since)
         for frames in dict.fromkeys(step.frames for step in queue):
             group = [step for step in queue if step.frames == frames]
-            due = group[0].since + self.wait(live)
+            due = group[0].since + self.wait(live, single_cost)
             complete = len(group) >= self.max_batch or len(ready) >= live
             if complete or frames != self.live_frames or now >= due:
                 return Decision(batch=tuple(group[: self.max_batch]))
             again_at = due if again_at is None else min(again_at, due)
         return Decision(again_at=again_at)
 
-    def wait(self, live: int) -> float:
-        """How long a step waits for company, in seconds, with ``live`` streams."""
-        utilisation = live * self.single_cost / (self.lanes * self.period)
+    def wait(self, live: int, single_cost: float) -> float:
+        """How long a step waits for company, in seconds."""
+        utilisation = live * single_cost / (self.lanes * self.period)
         return self.max_wait if utilisation > WAIT_FROM_UTILISATION else 0.0
