@@ -22,7 +22,7 @@ def graphs(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[ort.InferenceSession, ort.InferenceSession, Path]:
     directory = tmp_path_factory.mktemp("graphs")
-    export_graphs(random_network(40, 1), directory, half_weights=False)
+    export_graphs(random_network(40, 1), directory, precision="fp32")
     model = onnx.load(directory / "encoder.onnx")
     replaced = quantize_matmuls(model)
     # Per layer: qkv, attention output, two pointwise, four feed-forward; and the two projections around them.

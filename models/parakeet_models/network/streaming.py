@@ -77,6 +77,7 @@ class StreamingEncoder(nn.Module):
         self.config = network.config
         self.encoder = network.encoder
         self.projection = network.joint.enc
+        self.max_step = max_step
         # Distances (query minus key) from the oldest ring frame seen by the last new one, down to the newest key
         # seen by the first.
         self.farthest = self.config.attention_left + max_step - 1
@@ -163,9 +164,11 @@ class StreamingEncoder(nn.Module):
         rows, mask = self.attention_tables(frames, valid_frames(end), position, valid)
         rows = rows.view(1, batch * frames, -1).expand(self.config.heads, -1, -1)
         by_head = torch.stack([torch.as_tensor(i) for i in (self.config.heads, batch, frames, -1)])
+        kernel = torch.arange(self.config.conv_kernel, device=x.device)
+        windows = torch.arange(frames, device=x.device)[:, None] + kernel[None]
         new_keys, new_values, new_conv = [], [], []
         for index, layer in enumerate(self.layers):
-            x, k, v, c = layer(x, keys[index], values[index], conv[index], rows, mask, by_head)
+            x, k, v, c = layer(x, keys[index], values[index], conv[index], rows, mask, by_head, windows)
             new_keys.append(k)
             new_values.append(v)
             new_conv.append(c)
@@ -179,6 +182,10 @@ class StreamingEncoder(nn.Module):
             raise ValueError(
                 f"a step of {frames} encoder frames breaks the attention chunks; "
                 f"use a multiple of {self.config.attention_chunk}"
+            )
+        if frames > self.max_step:
+            raise ValueError(
+                f"a step of {frames} encoder frames is beyond the folded positions; max_step is {self.max_step}"
             )
         out, state.stage1, state.stage2, keys, values, state.conv = self(
             mel,
