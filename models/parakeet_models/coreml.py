@@ -78,7 +78,7 @@ class PackageMetadata(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal[1] = FORMAT_VERSION
+    format: Literal[1] = 1
     part: Part
     precision: Precision
     compute_units: ComputeUnits
@@ -104,7 +104,9 @@ class PackageMetadata(BaseModel):
         try:
             text = metadata[METADATA_KEY]
         except KeyError:
-            raise PackageError(f"no {METADATA_KEY!r} in the metadata: not a package of parakeet-live") from None
+            raise PackageError(
+                f"no {METADATA_KEY!r} in the metadata: not a package of parakeet-live"
+            ) from None
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:

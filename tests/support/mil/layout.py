@@ -12,7 +12,9 @@ from support.mil.registry import operation
 
 operation("transpose")(lambda x, perm: x.permute(perm))
 operation("concat", tensors="values")(
-    lambda values, axis, interleave=False: torch.cat(values, axis) if not interleave else _interleave(values, axis)
+    lambda values, axis, interleave=False: (
+        torch.cat(values, axis) if not interleave else _interleave(values, axis)
+    )
 )
 operation("stack", tensors="values")(lambda values, axis: torch.stack(values, axis))
 operation("tile")(lambda x, reps: x.repeat(reps))
@@ -22,7 +24,9 @@ operation("range_1d", tensors="start end step")(
     lambda start, end, step: torch.arange(start.item(), end.item(), step.item(), dtype=start.dtype)
 )
 operation("fill", tensors="value")(lambda shape, value: value.expand(_list(shape)).clone())
-operation("fill_like", tensors="ref_tensor value")(lambda ref_tensor, value: value.expand(ref_tensor.shape).clone())
+operation("fill_like", tensors="ref_tensor value")(
+    lambda ref_tensor, value: value.expand(ref_tensor.shape).clone()
+)
 
 
 def _list(value: int | Sequence[int]) -> list[int]:

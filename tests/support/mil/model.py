@@ -116,7 +116,9 @@ class InterpretedModel:
         return InterpretedState(self.states)
 
     @torch.inference_mode()
-    def predict(self, data: Mapping[str, ArrayLike], state: InterpretedState | None = None) -> dict[str, Array]:
+    def predict(
+        self, data: Mapping[str, ArrayLike], state: InterpretedState | None = None
+    ) -> dict[str, Array]:
         """Run the function once.
 
         Raises:

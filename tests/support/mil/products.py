@@ -62,7 +62,12 @@ def lstm(
     activation: str = "tanh",
 ) -> tuple[Tensor, Tensor, Tensor]:
     """x [T, B, I]; the order of the gates is input, forget, output, cell."""
-    if (direction, recurrent_activation, cell_activation, activation) != ("forward", "sigmoid", "tanh", "tanh"):
+    if (direction, recurrent_activation, cell_activation, activation) != (
+        "forward",
+        "sigmoid",
+        "tanh",
+        "tanh",
+    ):
         raise NotImplementedError("LSTM other than forward with sigmoid and tanh")
     h, c = initial_h, initial_c
     outputs = []

@@ -101,7 +101,9 @@ def plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, Tensor) else value
 
 
-def _prepare(op: Any, constants: dict[str, Any], kept: dict[str, Tensor], package: Path, real: Convert) -> Call:
+def _prepare(
+    op: Any, constants: dict[str, Any], kept: dict[str, Tensor], package: Path, real: Convert
+) -> Call:
     outputs = tuple(output.name for output in op.outputs)
     kind = op.op_type
     if kind in ("read_state", "coreml_update_state"):
@@ -141,7 +143,9 @@ def _prepare(op: Any, constants: dict[str, Any], kept: dict[str, Tensor], packag
     return Call(kind, function, fixed, variables, frozenset(variables) - tensors, outputs)
 
 
-def _prepare_state(op: Any, constants: dict[str, Any], kept: dict[str, Tensor], outputs: tuple[str, ...]) -> Call:
+def _prepare_state(
+    op: Any, constants: dict[str, Any], kept: dict[str, Tensor], outputs: tuple[str, ...]
+) -> Call:
     """The state's name is a constant of the call; the model supplies the function."""
     if op.op_type == "read_state":
         return Call("read_state", _unbound, {"name": op.inputs["input"].name}, {}, frozenset(), outputs)

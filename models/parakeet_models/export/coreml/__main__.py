@@ -22,7 +22,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="directory to write the packages to")
     parser.add_argument("--precision", choices=get_args(Precision), default="fp16")
     parser.add_argument(
-        "--state", choices=get_args(State), default="explicit", help="mlstate needs macOS 15 (default: %(default)s)"
+        "--state",
+        choices=get_args(State),
+        default="explicit",
+        help="mlstate needs macOS 15 (default: %(default)s)",
     )
     parser.add_argument(
         "--step", type=int, action="append", help="encoder frames of 80 ms, repeatable (default: 2 and 4)"

@@ -49,7 +49,9 @@ def convert_encoder(
     if state == "mlstate" and target == "macOS14":
         raise ValueError("MLState needs macOS 15: choose that target, or explicit state")
     if state == "mlstate" and precision == "fp32":
-        raise ValueError("Core ML states hold fp16 only: choose explicit state for fp32, or another precision")
+        raise ValueError(
+            "Core ML states hold fp16 only: choose explicit state for fp32, or another precision"
+        )
     encoder = ChannelsFirstEncoder(network, step)
     shapes = cache_shapes(network.config)
     mel = torch.zeros(1, 1, SUBSAMPLING_FACTOR * step + 1, network.config.mel_bins)

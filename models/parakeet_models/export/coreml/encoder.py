@@ -13,6 +13,7 @@ from parakeet_models.network.conformer import MASKED, sinusoidal_positions
 from parakeet_models.network.network import ParakeetNetwork
 from parakeet_models.network.subsampling import FREQUENCY_PADDING
 
+
 def at_least_one(x: Tensor) -> Tensor:
     """1.0 where the whole number x is 1 or more, else 0.0: a comparison without booleans or integers."""
     return x.clamp(0.0, 1.0)
@@ -48,7 +49,9 @@ class ChannelsFirstEncoder(nn.Module):
             stride = 2**stage
             first = torch.arange(SUBSAMPLING_FACTOR * step // stride + (stage == 0)) * stride
             self.register_buffer(f"window{stage}", first.float().view(1, 1, -1, 1))
-        age = torch.cat([torch.arange(left, 0, -1), -torch.arange(step)])  # of a key, against the step's first frame
+        age = torch.cat(
+            [torch.arange(left, 0, -1), -torch.arange(step)]
+        )  # of a key, against the step's first frame
         behind = torch.arange(step)[None] // chunk - torch.div(-age, chunk, rounding_mode="floor")[:, None]
         outside = (behind < 0) | (behind > left // chunk)
         self.register_buffer("outside", (outside * MASKED).view(1, left + step, 1, step))

@@ -10,7 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from parakeet_models.network.conformer import CausalConvolution, ConformerLayer, FeedForward, RelativeAttention
+from parakeet_models.network.conformer import (
+    CausalConvolution,
+    ConformerLayer,
+    FeedForward,
+    RelativeAttention,
+)
 
 SMALLEST_SCALE = 1e-6
 """Stands for a normalisation weight of exactly zero, by which :class:`ChannelNorm` would divide."""
@@ -76,16 +81,19 @@ class ChannelsFirstAttention(nn.Module):
         # The query is needed as q + u for content and as q + v for position. The projection yields q + u, and the
         # difference of the two goes into the bias of the position scores.
         bias = u.flatten() if query.bias is None else query.bias + u.flatten()
-        zeros = torch.zeros_like(bias)
-        others = (zeros if linear.bias is None else linear.bias for linear in (key, value))
-        self.qkv = pointwise(
-            torch.cat([query.weight * scale, key.weight, value.weight]), torch.cat([bias * scale, *others])
+        self.query = pointwise(query.weight * scale, bias * scale)
+        # Apart from the scaled query, so that with eight-bit weights each has a palette that fits it.
+        self.key_value = pointwise(
+            torch.cat([key.weight, value.weight]),
+            None if key.bias is None else torch.cat([key.bias, value.bias]),
         )
         with torch.no_grad():
             folded = source.linear_pos(positions).view(-1, self.heads, self.head_size).transpose(0, 1)
             offset = torch.matmul(folded, ((v - u) * scale)[:, :, None])
         # One group for each head: all heads' scores by position are one convolution.
-        self.by_position = nn.Conv2d(source.heads * self.head_size, folded[..., 0].numel(), 1, groups=source.heads)
+        self.by_position = nn.Conv2d(
+            source.heads * self.head_size, folded[..., 0].numel(), 1, groups=source.heads
+        )
         self.by_position.weight.data = folded.reshape(-1, self.head_size, 1, 1).contiguous()
         self.by_position.bias.data = offset.flatten()
         self.out = pointwise(source.linear_out.weight, source.linear_out.bias)
@@ -104,7 +112,8 @@ class ChannelsFirstAttention(nn.Module):
         """x [1, d_model, 1, n], cached ``keys`` [1, left, 1, d_model] and ``values`` [1, d_model, 1, left], oldest
         first, ``mask`` [1, left + n, 1, n] -> output, new keys [1, n, 1, d_model], new values [1, d_model, 1, n].
         """
-        query, key, value = self.qkv(x).chunk(3, 1)
+        query = self.query(x)
+        key, value = self.key_value(x).chunk(2, 1)
         key = key.transpose(1, 3)
         query_heads = query.chunk(self.heads, 1)
         key_heads = torch.cat([keys, key], 1).chunk(self.heads, 3)

@@ -96,8 +96,9 @@ def _merge(functions: dict[str, Path], path: Path, metadata: dict[str, str]) -> 
     for name, source in functions.items():
         descriptor.add_function(str(source), "main", name)
     descriptor.default_function_name = next(iter(functions))
-    with TemporaryDirectory() as scratch, quiet():
+    with TemporaryDirectory() as scratch:
         merged = Path(scratch) / "merged.mlpackage"
-        ct.utils.save_multifunction(descriptor, str(merged))
+        with quiet():
+            ct.utils.save_multifunction(descriptor, str(merged))
         # Merging drops the metadata of its parts.
         _save(ct.models.MLModel(str(merged), skip_model_load=True), path, metadata)
