@@ -101,11 +101,9 @@ class ChannelsFirstAttention(nn.Module):
     def position_scores(self, query: Tensor) -> Tensor:
         """query [1, d_model, 1, n] -> [1, keys, heads, n]; query i reads the table from row n - 1 - i on."""
         rows = self.by_position(query).chunk(self.heads, 1)
-        table = torch.cat(rows, 2)
-        columns = []
-        for index in range(self.step):
-            first = self.step - 1 - index
-            columns.append(table[:, first : first + self.keys, :, index : index + 1])
+        table = torch.cat(rows, 2).chunk(self.step, 3)
+        first = range(self.step - 1, -1, -1)
+        columns = [column[:, row : row + self.keys] for row, column in zip(first, table, strict=True)]
         return torch.cat(columns, 3)
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
