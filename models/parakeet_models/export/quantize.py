@@ -19,7 +19,7 @@ LEVELS = 127.0
 """Largest magnitude of a quantised value on either side of zero."""
 MICROSOFT_DOMAIN = "com.microsoft"
 SMALLEST_PEAK = np.float32(1e-12)
-"""Keeps an all-zero row from dividing by zero."""
+"""Keeps the scale of an all-zero column of weights from being zero."""
 
 
 def quantize_matmuls(model: onnx.ModelProto) -> int:
@@ -78,33 +78,32 @@ class _RowQuantizer:
 
     STEP = "row_quantizer.step"
     ZERO = "row_quantizer.zero"
-    FLOOR = "row_quantizer.floor"
 
     def __init__(self) -> None:
         self._done: set[str] = set()
 
     def quantize(self, name: str) -> tuple[list[onnx.NodeProto], str, str]:
         """New nodes, and the names of the quantised tensor and of the peaks [.., 1] to multiply the product by."""
-        magnitude, largest, peak = f"{name}.abs", f"{name}.largest", f"{name}.peak"
+        magnitude, peak = f"{name}.abs", f"{name}.peak"
         normalised, quantized = f"{name}.normalised", f"{name}.uint8"
         if name in self._done:
             return [], quantized, peak
         self._done.add(name)
         nodes = [
             helper.make_node("Abs", [name], [magnitude]),
-            helper.make_node("ReduceMax", [magnitude], [largest], axes=[-1], keepdims=1),
-            helper.make_node("Max", [largest, self.FLOOR], [peak]),
+            helper.make_node("ReduceMax", [magnitude], [peak], axes=[-1], keepdims=1),
+            # An all-zero row divides zero by zero; whatever integers that becomes, its product is multiplied by a
+            # peak of zero.
             helper.make_node("Div", [name, peak], [normalised]),
             helper.make_node("QuantizeLinear", [normalised, self.STEP, self.ZERO], [quantized]),
         ]
         return nodes, quantized, peak
 
     def constants(self) -> list[onnx.TensorProto]:
-        """The three constants the nodes refer to."""
+        """The two constants the nodes refer to."""
         return [
             numpy_helper.from_array(np.float32(1.0 / LEVELS), self.STEP),
             numpy_helper.from_array(np.uint8(128), self.ZERO),
-            numpy_helper.from_array(SMALLEST_PEAK, self.FLOOR),
         ]
 
 

@@ -45,6 +45,7 @@ class EncoderCaches:
         self._position = np.zeros(slots, np.int64)
         self._valid = np.zeros(slots, np.int64)
         self._left = left
+        self._chunk = geometry.attention_chunk
         self._scratch = threading.local()
 
     def reset(self, slot: int) -> None:
@@ -69,21 +70,26 @@ class EncoderCaches:
 
     def write(self, slots: NDArray[np.int64], frames: int, new: dict[str, Float32]) -> None:
         """Store what a step of ``frames`` encoder frames returned, by the names :meth:`read` has, and advance."""
-        left = self._left
-        kept = min(frames, left)
-        places = (self._position[slots][:, None] + np.arange(frames - kept, frames)) % left
-        rows = rows_of(slots)
+        # Streams advance in whole attention chunks, so the rings are written by the chunk: fewer, longer pieces.
+        chunk, chunks = self._chunk, self._left // self._chunk
+        kept = min(frames, self._left)
+        first = self._position[slots][:, None] // chunk
+        places = (first + np.arange((frames - kept) // chunk, frames // chunk)) % chunks
+        rows, index = rows_of(slots), slots[:, None]
         for name, value in new.items():
             cache = self._caches[name]
-            # Advanced indices on both sides of a slice put their axes first, hence the moved frame axis.
+            # Advanced indices on both sides of a slice put their axes first, hence the moved chunk axis.
             if name.startswith("key"):
-                cache[slots[:, None], :, :, places] = np.moveaxis(value[..., -kept:], 3, 1)
+                pieces = value[..., -kept:].reshape(*value.shape[:3], -1, chunk)
+                cache.reshape(*cache.shape[:3], -1, chunk)[index, :, :, places] = np.moveaxis(pieces, 3, 1)
             elif name.startswith("value"):
-                cache[slots[:, None], :, places] = np.moveaxis(value[:, :, -kept:], 2, 1)
+                pieces = value[:, :, -kept:].reshape(*value.shape[:2], -1, chunk, value.shape[3])
+                ring = cache.reshape(*cache.shape[:2], -1, chunk, cache.shape[3])
+                ring[index, :, places] = np.moveaxis(pieces, 2, 1)
             else:
                 cache[rows] = value
-        self._position[slots] = (self._position[slots] + frames) % left
-        self._valid[slots] = np.minimum(self._valid[slots] + frames, left)
+        self._position[slots] = (self._position[slots] + frames) % self._left
+        self._valid[slots] = np.minimum(self._valid[slots] + frames, self._left)
 
     def _thread_scratch(self, rows: int) -> dict[str, Float32]:
         """Memory for copies of ``rows`` rows of every cache, kept by the thread that uses it."""

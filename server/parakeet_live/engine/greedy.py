@@ -1,8 +1,8 @@
 """Batched greedy RNN-T decoding over slots.
 
-Frame-synchronous over the batch; the prediction network runs only for rows that emitted, because its state changes
-only then (Graves, 2012; the same tokens as NeMo's greedy search). One prediction step per token, one joint step per
-frame and one more per token.
+The prediction network runs only for rows that emitted, because its state changes only then (Graves, 2012; the same
+tokens as NeMo's greedy search). As blanks change nothing, the joint looks at LOOK_AHEAD frames at once and goes on
+behind the first token it finds (the idea of label-looping: Bataev et al., 2024): one joint call for most live steps.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from parakeet_models.mel import Float32
 
 MAX_SYMBOLS_PER_FRAME = 10
 """After this many tokens on one frame, decoding moves to the next frame (NeMo's default)."""
+
+LOOK_AHEAD = 2
+"""Frames per joint call and row. Frames behind a token are computed in vain, so more than a live step does not pay."""
 
 MIN_ROWS = 2
 """Matrix products of one row use another kernel, which may round differently; padding to two rows keeps a
@@ -42,7 +45,7 @@ class GreedyDecoder:
         self._prediction = ort.InferenceSession(str(prediction), options, providers=providers)
         self._joint = ort.InferenceSession(str(joint), options, providers=providers)
         self._blank = tokens.blank
-        self._ends = {token for token in (tokens.eou, tokens.eob) if token is not None}
+        self._ends = np.array([token for token in (tokens.eou, tokens.eob) if token is not None])
         self._h = np.zeros((slots, geometry.prediction_hidden), np.float32)
         self._c = np.zeros_like(self._h)
         self._predicted = np.zeros((slots, geometry.joint_hidden), np.float32)
@@ -65,25 +68,43 @@ class GreedyDecoder:
         to the next utterance.
         """
         emissions: list[list[Emission]] = [[] for _ in slots]
-        for frame in range(encoded.shape[1]):
-            rows = np.flatnonzero(frame < frames)
-            for _ in range(MAX_SYMBOLS_PER_FRAME):
-                if len(rows) == 0:
-                    break
-                token, probability = self._best(encoded[rows, frame], self._predicted[slots[rows]])
-                emitted = token != self._blank
-                rows, token, probability = rows[emitted], token[emitted], probability[emitted]
-                for row, t, p in zip(rows.tolist(), token.tolist(), probability.tolist(), strict=True):
-                    emissions[row].append(Emission(t, frame, p))
-                ended = np.isin(token, list(self._ends))
-                for slot in slots[rows[ended]].tolist():
-                    self.restart(slot)
-                rows, token = rows[~ended], token[~ended]
-                if len(rows):
-                    at = slots[rows]
-                    self._predicted[at], self._h[at], self._c[at] = self._predict(
-                        token, self._h[at], self._c[at]
-                    )
+        at = np.zeros(len(slots), np.int64)
+        """Each row's frame, and below the tokens it has emitted on it."""
+        symbols = np.zeros(len(slots), np.int64)
+        while len(rows := np.flatnonzero(at < frames)):
+            ahead = at[rows][:, None] + np.arange(LOOK_AHEAD)
+            seen = ahead < frames[rows][:, None]
+            looking, which = np.nonzero(seen)
+            of = rows[looking]
+            token, probability = self._best(encoded[of, ahead[looking, which]], self._predicted[slots[of]])
+            hit = np.flatnonzero(token != self._blank)
+            # The first hit of each row; `looking` ascends, so that is the first occurrence.
+            found, first = np.unique(looking[hit], return_index=True)
+            blank = np.ones(len(rows), bool)
+            blank[found] = False
+            at[rows[blank]] += seen[blank].sum(1)
+            symbols[rows[blank]] = 0
+            if not len(found):
+                continue
+            hit = hit[first]
+            row, frame, token = rows[found], ahead[found, which[hit]], token[hit]
+            symbols[row] = np.where(frame == at[row], symbols[row], 0) + 1
+            at[row] = frame
+            for r, t, f, p in zip(
+                row.tolist(), token.tolist(), frame.tolist(), probability[hit].tolist(), strict=True
+            ):
+                emissions[r].append(Emission(t, f, p))
+            ended = np.isin(token, self._ends)
+            for slot in slots[row[ended]].tolist():
+                self.restart(slot)
+            over = row[ended | (symbols[row] == MAX_SYMBOLS_PER_FRAME)]
+            at[over] += 1
+            symbols[over] = 0
+            if not ended.all():
+                to = slots[row[~ended]]
+                self._predicted[to], self._h[to], self._c[to] = self._predict(
+                    token[~ended], self._h[to], self._c[to]
+                )
         return emissions
 
     def _predict(self, token: NDArray[np.int64], h: Float32, c: Float32) -> tuple[Float32, Float32, Float32]:
