@@ -114,6 +114,16 @@ def test_transducer_gradient_equals_finite_differences() -> None:
         assert float(variable.grad[index]) == pytest.approx(float(numeric), abs=2e-3)
 
 
+def test_label_bias_disfavours_alignments() -> None:
+    logits = torch.zeros(1, 3, 2, 2)
+    arguments = (torch.tensor([[0]]), torch.tensor([3]), torch.tensor([1]), 1)
+    bias = torch.full((1, 3, 1), -100.0)
+    bias[0, 1] = 0.0
+    free, forced = (float(transducer_loss(logits, *arguments, label_bias=b)) for b in (None, bias))
+    assert free == pytest.approx(4 * math.log(2) - math.log(3), abs=1e-4)
+    assert forced == pytest.approx(4 * math.log(2), abs=1e-4)
+
+
 def test_fast_emit_scales_label_gradients_only() -> None:
     torch.manual_seed(2)
     logits = torch.randn(1, 4, 3, 4)
@@ -211,6 +221,10 @@ def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None
     assert seen[0, :5].tolist() == [blank, one, two, blank, two]
     assert seen[1, 0] == blank
     assert (batch.frame_labels[0] == tokenizer.eou).sum() > 0
+    on_time = (batch.label_bias[0, :, 2] == 0).nonzero().flatten() * 0.08
+    assert 0.6 + 0.3 < float(on_time.min()) <= float(on_time.max()) < 0.6 + 0.65
+    assert not batch.label_bias[0, :, [0, 1, 3]].any()
+    assert not batch.label_bias[1].any()
     assert set(batch.frame_labels[1].tolist()) == {blank, -100}
 
 

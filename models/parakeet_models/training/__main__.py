@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 # Before torch is loaded: with more threads, or threads that spin, two cores spend their time at barriers
@@ -35,12 +36,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--work", type=Path, required=True, help="folder for clips, checkpoints and the result"
     )
-    parser.add_argument("--hours", type=float, default=1.5, help="training time (default: %(default)s)")
+    parser.add_argument(
+        "--hours", type=float, default=1.1, help="CPU time of training (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--eval", type=Path, help="manifest.jsonl to measure on; the best checkpoint is kept, not the last"
     )
     parser.add_argument("--engines", nargs="*", help="use only these voices (default: all)")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="make only this share of the clips, for a trial run"
+    )
     parser.add_argument("--processes", type=int, default=1, help="for generation; training always uses one")
     return parser
 
@@ -51,7 +57,11 @@ def _generate(arguments: argparse.Namespace) -> None:
     from .generate import QUOTAS, generate
     from .synthesis import make_engine
 
-    quotas = [quota for quota in QUOTAS if not arguments.engines or quota.engine in arguments.engines]
+    quotas = [
+        replace(quota, clips=max(1, round(quota.clips * arguments.share)))
+        for quota in QUOTAS
+        if not arguments.engines or quota.engine in arguments.engines
+    ]
     clips = arguments.work / "clips"
     for quota in quotas:
         make_engine(quota.engine, clips)  # fail now, with the install hint, not after an hour

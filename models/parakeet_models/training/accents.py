@@ -52,7 +52,7 @@ ACCENTS: dict[str, Rules] = {
 """Accent → phoneme → the sounds that may take its place (a repeated one is more frequent)."""
 
 ACCENT_WEIGHTS: dict[str, float] = {
-    "french": 3.0, "spanish": 1.3, "italian": 1.0, "german": 1.2, "indian": 1.2, "slavic": 1.2, "asian": 1.0,
+    "french": 5.0, "spanish": 1.3, "italian": 1.0, "german": 1.2, "indian": 1.2, "slavic": 1.2, "asian": 1.0,
 }  # fmt: skip
 
 FINAL_DEVOICING: dict[str, str] = {"v": "f", "z": "s", "d": "t", "ɡ": "k", "b": "p"}

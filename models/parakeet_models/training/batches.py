@@ -25,9 +25,13 @@ LENGTHS = (250, 400, 600, 800, 1000, 1280, 1600)
 FRAME_SECONDS = 0.08
 """One encoder frame."""
 
-EOU_DELAY = (0.34, 0.52)
-"""Frame labels only: `<EOU>` is placed this long after the last word, in seconds. Long enough to tell most pauses
-inside a string from an end, short enough for a conversation. The transducer loss then finds its own timing."""
+EOU_DELAY = (0.35, 0.6)
+"""When `<EOU>` should come, in seconds after the last word: long enough to tell most pauses inside a string from an
+end, short enough for a conversation. The frame labels put it there; the transducer loss, to which any alignment is
+as good as another, would wait for the longest pause it has ever heard."""
+
+EOU_MISTIMED = -5.0
+"""Log-probability added to alignments that put `<EOU>` outside `EOU_DELAY`."""
 
 IGNORED = -100
 
@@ -48,6 +52,8 @@ class Batch:
     """int64[S, L]: each utterance on its own, the start symbol first"""
     decoder_index: Tensor
     """int64[B, U + 1]: where in the flattened [S * L] the prediction for each label position lies"""
+    label_bias: Tensor
+    """float32[B, T', U]: `EOU_MISTIMED` where an `<EOU>` would come at the wrong time, else 0"""
     frame_labels: Tensor
     """int64[B, T']: token, blank, or `IGNORED` in the padding"""
 
@@ -88,6 +94,7 @@ def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, f
     sequences: list[list[int]] = []
     segments: list[list[int]] = []
     places: list[list[tuple[int, int]]] = []
+    ends: list[tuple[int, int, float]] = []
     for row, (features, utterances) in enumerate(examples):
         mel[row, : len(features)] = torch.from_numpy(features)
         valid = subsampled_length(len(features))
@@ -100,6 +107,8 @@ def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, f
             place += [(len(segments), i) for i in range(len(tokens) + utterance.closed)]
             segments.append([tokenizer.blank, *tokens])
             sequence += tokens + [tokenizer.eou] * utterance.closed
+            if utterance.closed:
+                ends.append((row, len(sequence) - 1, utterance.words[-1].end))
         # What is predicted after the last label: a fresh start, or the state inside a broken-off utterance.
         open_end = bool(utterances) and not utterances[-1].closed
         place.append((len(segments) - 1, len(segments[-1]) - 1) if open_end else (0, 0))
@@ -116,6 +125,10 @@ def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, f
     for row, (sequence, place) in enumerate(zip(sequences, places, strict=True)):
         labels[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.int64)
         index[row, : len(place)] = torch.tensor([segment * width + i for segment, i in place])
+    bias = torch.zeros(rows, encoder_frames, most)
+    time = torch.arange(encoder_frames) * FRAME_SECONDS
+    for row, position, end in ends:
+        bias[row, (time < end + EOU_DELAY[0]) | (time > end + EOU_DELAY[1]), position] = EOU_MISTIMED
     return Batch(
         mel=mel,
         mel_lengths=torch.tensor([len(features) for features, _ in examples]),
@@ -123,6 +136,7 @@ def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, f
         label_lengths=torch.tensor([len(sequence) for sequence in sequences]),
         decoder_inputs=inputs,
         decoder_index=index,
+        label_bias=bias,
         frame_labels=framewise,
     )
 

@@ -36,13 +36,13 @@ class Quota:
 
 
 QUOTAS: tuple[Quota, ...] = (
-    Quota("hibari", 1800),
-    Quota("flite", 3600),
+    Quota("hibari", 3600, digit_share=0.4, string_share=0.3),
+    Quota("flite", 5400, digit_share=0.4, string_share=0.3),
     Quota("espeak", 2400),
     Quota("piper", 900),
-    Quota("kokoro", 7200, digit_share=0.62, string_share=0.15),
+    Quota("kokoro", 7200, digit_share=0.5, string_share=0.25),
 )
-"""About 2.5 hours of speech. On one core: kokoro one hour, piper 5 minutes, all others together 5 minutes."""
+"""About 3.5 hours of speech. On one core: kokoro one hour, piper 5 minutes, all others together 5 minutes."""
 
 
 def draw_text(quota: Quota, rng: random.Random) -> str:

@@ -32,9 +32,17 @@ def words() -> list[str]:
     return sorted({word for phrase in (*SPOKEN_DIGITS, *ANSWERS) for word in phrase.split()})
 
 
-def draw_digits(rng: random.Random, count: int, oh_share: float = 0.08) -> list[str]:
-    """`count` digit words; a zero is called `oh` in `oh_share` of the cases."""
-    digits = [rng.choice(DIGITS) for _ in range(count)]
+def draw_digits(
+    rng: random.Random, count: int, oh_share: float = 0.2, repeat_share: float = 0.12
+) -> list[str]:
+    """`count` digit words; a zero is called `oh` in `oh_share` of the cases.
+
+    `repeat_share` of the digits repeat the one before on purpose: a word said twice is what a transducer drops
+    first, and numbers that people choose are full of them.
+    """
+    digits: list[str] = []
+    for _ in range(count):
+        digits.append(digits[-1] if digits and rng.random() < repeat_share else rng.choice(DIGITS))
     return ["oh" if digit == "zero" and rng.random() < oh_share else digit for digit in digits]
 
 

@@ -16,7 +16,7 @@ from .grammar import SPOKEN_DIGITS
 Kind = Literal["digit", "string", "answer"]
 
 SOURCE_WEIGHTS: dict[str, float] = {
-    "real": 0.33, "kokoro": 0.36, "flite": 0.12, "hibari": 0.07, "piper": 0.06, "espeak": 0.06,
+    "real": 0.38, "kokoro": 0.34, "flite": 0.1, "hibari": 0.08, "piper": 0.05, "espeak": 0.05,
 }  # fmt: skip
 """Share of the utterances by source. Two real speakers are worth more than any number of synthetic hours, and
 no synthetic voice may dominate; espeak is for robustness only."""

@@ -84,16 +84,26 @@ class _Transducer(torch.autograd.Function):
 
 
 def transducer_loss(
-    logits: Tensor, targets: Tensor, frames: Tensor, labels: Tensor, blank: int, fast_emit: float = 0.0
+    logits: Tensor,
+    targets: Tensor,
+    frames: Tensor,
+    labels: Tensor,
+    blank: int,
+    fast_emit: float = 0.0,
+    label_bias: Tensor | None = None,
 ) -> Tensor:
     """Negative log-likelihood per row, float[B].
 
     logits [B, T, U+1, V+1], targets int64[B, U], frames and labels int64[B] (valid lengths, frames ≥ 1).
+    `label_bias` [B, T, U] is added to the label log-probabilities: a negative one disfavours the alignments
+    that put label u at frame t (alignment-restricted transducer: Mahadeokar et al., 2021).
     """
     log_probabilities = logits.float().log_softmax(-1)
     width = targets.shape[1]
     index = targets[:, None, :, None].expand(-1, logits.shape[1], -1, 1)
     label = log_probabilities[:, :, :width].gather(-1, index).squeeze(-1).contiguous()
+    if label_bias is not None:
+        label = label + label_bias
     blanks = log_probabilities[..., blank].contiguous()
     loss: Tensor = _Transducer.apply(blanks, label, frames, labels, fast_emit)  # type: ignore[no-untyped-call]
     return loss

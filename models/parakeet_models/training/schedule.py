@@ -27,6 +27,9 @@ class Schedule:
     ramp_to: float = 0.25
     """Distortions, lengths and numbers of utterances rise between these two."""
     top_level: float = 0.85
+    ease_from: float = 0.75
+    final_level: float = 0.6
+    """The last quarter is less distorted, so that the last, small steps fit what most callers sound like."""
     ctc_weight: float = 0.3
 
     def rate(self, progress: float, step: int) -> float:
@@ -52,8 +55,10 @@ class Schedule:
             return EASY
         full = Difficulty()
         share = min(1.0, ramp)
+        eased = max(0.0, (progress - self.ease_from) / (1 - self.ease_from))
+        top = self.top_level + min(1.0, eased) * (self.final_level - self.top_level)
         return Difficulty(
-            level=EASY.level + share * (self.top_level - EASY.level),
+            level=EASY.level + share * (top - EASY.level),
             max_digits=round(EASY.max_digits + share * (full.max_digits - EASY.max_digits)),
             max_utterances=round(1 + share * (full.max_utterances - 1)),
             noise_only=EASY.noise_only + share * (full.noise_only - EASY.noise_only),

@@ -15,7 +15,7 @@ import numpy as np
 from . import augment, features
 from .clips import SAMPLE_RATE, Clip, Samples
 from .features import Mel
-from .grammar import draw_count
+from .grammar import draw_count, draw_digits
 from .library import ClipLibrary
 
 STRING_LENGTHS: tuple[tuple[int, float], ...] = (
@@ -24,6 +24,14 @@ STRING_LENGTHS: tuple[tuple[int, float], ...] = (
 """How many digits an utterance has."""
 
 MAX_SECONDS = 15.6
+
+MIXED_SHARE = 0.18
+"""Utterances with an answer and digits ("yes four two", "nine okay"): else a misheard first word decides the rest."""
+
+USUAL_PAUSE = 0.45
+LONGEST_PAUSE = 0.65
+"""Seconds of silence inside a string. A joined string has no prosody that tells a pause from an end, so most pauses
+must be shorter than the delay of `<EOU>` (`batches.EOU_DELAY`)."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +69,9 @@ class Difficulty:
     """Probability that a distortion that could be applied is considered at all."""
     max_digits: int = 16
     max_utterances: int = 4
-    noise_only: float = 0.04
+    noise_only: float = 0.06
     """Share of the streams without speech."""
-    digit_share: float = 0.76
+    digit_share: float = 0.78
 
 
 EASY = Difficulty(level=0.05, max_digits=4, max_utterances=1, noise_only=0.01)
@@ -136,9 +144,8 @@ class StreamComposer:
         if rng.random() < difficulty.noise_only:
             return self._noise_stream()
         track = _Track()
-        track.append(
-            _silence(rng.choice([rng.uniform(0.0, 0.1), rng.uniform(0.0, 0.5), rng.uniform(0.2, 1.5)]))
-        )
+        # Recordings often begin in the middle of the first sound, and the first encoder frames see the least.
+        track.append(_silence(rng.uniform(0.0, rng.choice([0.03, 0.3, 1.5]))))
         utterances: list[Utterance] = []
         count = (
             rng.choice([1, 1, 2, 2, 3, difficulty.max_utterances]) if rng.random() < difficulty.level else 1
@@ -158,12 +165,25 @@ class StreamComposer:
 
     def _say(self, track: _Track, difficulty: Difficulty) -> list[Word]:
         rng = self._rng
-        if rng.random() >= difficulty.digit_share:
-            source = self._library.draw_source("answer", rng)
-            clip = rng.choice(self._library.draw_speaker(source, "answer", rng))
-            return self._say_clip(track, clip, self._draw_speed(difficulty))
+        if rng.random() < MIXED_SHARE * difficulty.level:
+            parts = [self._say_answer, self._say_digits]
+            rng.shuffle(parts)
+            words = parts[0](track, difficulty)
+            track.append(_silence(rng.uniform(0.02, USUAL_PAUSE)))
+            return words + parts[1](track, difficulty)
+        return (self._say_digits if rng.random() < difficulty.digit_share else self._say_answer)(
+            track, difficulty
+        )
+
+    def _say_answer(self, track: _Track, difficulty: Difficulty) -> list[Word]:
+        source = self._library.draw_source("answer", self._rng)
+        clip = self._rng.choice(self._library.draw_speaker(source, "answer", self._rng))
+        return self._say_clip(track, clip, self._draw_speed(difficulty))
+
+    def _say_digits(self, track: _Track, difficulty: Difficulty) -> list[Word]:
+        rng = self._rng
         digits = min(draw_count(rng, STRING_LENGTHS), difficulty.max_digits)
-        if digits in range(2, 8) and rng.random() < 0.2:
+        if digits in range(2, 8) and rng.random() < 0.35:
             source = self._library.draw_source("string", rng)
             clip = rng.choice(self._library.draw_speaker(source, "string", rng))
             return self._say_clip(track, clip, self._draw_speed(difficulty))
@@ -175,7 +195,10 @@ class StreamComposer:
         return self._rng.uniform(0.82, 1.24)
 
     def _say_clip(self, track: _Track, clip: Clip, speed: float) -> list[Word]:
-        samples = _faded(augment.change_speed(clip.samples, speed)) * self._rng.uniform(0.5, 1.0)
+        cut = clip.samples
+        if self._rng.random() < 0.3 and len(cut) > 0.25 * SAMPLE_RATE:  # clumsily trimmed, as recordings are
+            cut = cut[self._rng.randrange(600) : len(cut) - self._rng.randrange(800)]
+        samples = _faded(augment.change_speed(cut, speed)) * self._rng.uniform(0.5, 1.0)
         start = track.append(samples.astype(np.float32))
         return _spread(clip, start, len(samples) / SAMPLE_RATE)
 
@@ -187,12 +210,13 @@ class StreamComposer:
         tight = rng.uniform(0.05, 0.3)
         pauses = rng.choice([0.0, 0.1, 0.3])
         words: list[Word] = []
-        for i in range(digits):
+        for i, digit in enumerate(draw_digits(rng, digits)):
             if i:
                 long_pause = rng.random() < pauses
-                longest = 0.8 if rng.random() < 0.15 else 0.6
-                track.append(_silence(rng.uniform(0.25, longest) if long_pause else rng.uniform(0.01, tight)))
-            words += self._say_clip(track, rng.choice(clips), speed * rng.uniform(0.95, 1.05))
+                longest = LONGEST_PAUSE if rng.random() < 0.1 else USUAL_PAUSE
+                track.append(_silence(rng.uniform(0.2, longest) if long_pause else rng.uniform(0.01, tight)))
+            candidates = [clip for clip in clips if clip.text == digit] or clips
+            words += self._say_clip(track, rng.choice(candidates), speed * rng.uniform(0.95, 1.05))
             if track.seconds > MAX_SECONDS - 2.0:
                 break
         return words

@@ -210,7 +210,7 @@ class Kokoro:
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
         phonemes = " ".join(self._phonemes(text)) + rng.choice([".", ".", "", "?", "!", ","])
-        accent = draw_accent(rng) if rng.random() < 0.5 else ""
+        accent = draw_accent(rng) if rng.random() < 0.6 else ""
         if accent:
             phonemes = apply_accent(phonemes, accent, rng)
         tokens = [self._symbols[symbol] for symbol in phonemes if symbol in self._symbols][: self._MAX_TOKENS]

@@ -33,6 +33,7 @@ def train_tokenizer(path: Path) -> None:
         vocab_size=len(vocabulary) + 1,
         hard_vocab_limit=False,
         character_coverage=1.0,
+        normalization_rule_name="identity",  # else the model file carries 240 kB of Unicode tables
         unk_id=0,
         bos_id=-1,
         eos_id=-1,

@@ -77,10 +77,10 @@ def compute_losses(
     if logits is None:
         return Losses(frame, 0.0, 0.0, float(frame.detach()), accuracy)
     count = batch.label_lengths.sum().clamp(min=1)
-    transducer = (
-        transducer_loss(logits, batch.labels, lengths, batch.label_lengths, model.blank, fast_emit).sum()
-        / count
+    rows = transducer_loss(
+        logits, batch.labels, lengths, batch.label_lengths, model.blank, fast_emit, batch.label_bias
     )
+    transducer = rows.sum() / count
     ctc = (
         F.ctc_loss(
             frame_logits.log_softmax(-1).transpose(0, 1),
@@ -218,12 +218,13 @@ class Trainer:
             "audio_hours_heard": round(self.audio_s / 3600, 1),
         }
         score = -float(self.step)  # without recordings to measure with the last weights are the best
-        if self.recordings:
+        trained = self.options.schedule.uses_transducer(self.progress)
+        if self.recordings and trained:
             scores["recordings"] = evaluate(network, self.tokenizer, self.recordings)
             scores["noise"] = false_words(network, self.tokenizer, self._noises())
             score = _merit(scores["recordings"])
             log.info("evaluation after %d steps: %s", self.step, json.dumps(scores))
-        if score < self.best and self.options.schedule.uses_transducer(self.progress):
+        if score < self.best and trained:
             self.best = score
             write_checkpoint(
                 self.folder / "export", network.state_dict(), network.config, self.tokenizer_path, scores
