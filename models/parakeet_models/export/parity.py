@@ -67,13 +67,23 @@ def measure_parity(
     )
 
 
+def _session_options() -> ort.SessionOptions:
+    """No spinning: beside PyTorch's threads it would only take the processor from the work itself."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
 class GraphEncoder(StreamingEncoder):
     """The exported encoder behind the interface of the PyTorch one, which does the ring writes."""
 
     def __init__(self, config: NetworkConfig, graph: Path) -> None:
         nn.Module.__init__(self)  # the graph holds the weights
         self.config, self.max_step = config, MAX_STEP
-        self.session = ort.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+        self.session = ort.InferenceSession(
+            str(graph), _session_options(), providers=["CPUExecutionProvider"]
+        )
 
     def forward(self, *inputs: Tensor | list[Tensor]) -> tuple[Tensor | list[Tensor], ...]:
         layers = self.config.layers
@@ -143,7 +153,9 @@ def _decode(
 ) -> list[tuple[int, int]]:
     """Greedy search with the exported prediction network and joint: (frame, token) of every token."""
     prediction, joint = (
-        ort.InferenceSession(str(directory / f"{name}.onnx"), providers=["CPUExecutionProvider"])
+        ort.InferenceSession(
+            str(directory / f"{name}.onnx"), _session_options(), providers=["CPUExecutionProvider"]
+        )
         for name in ("prediction", "joint")
     )
 
