@@ -75,7 +75,9 @@ def test_weights_lose_at_most_half_a_level() -> None:
     weight = np.random.default_rng(0).standard_normal((64, 48)).astype(np.float32)
     weight[:, 3] = 0.0
     values, scales = quantize_columns(weight)
-    assert np.abs(values * scales - weight).max(axis=0) == pytest.approx(np.zeros(48), abs=float(scales.max()) / 2)
+    assert np.abs(values * scales - weight).max(axis=0) == pytest.approx(
+        np.zeros(48), abs=float(scales.max()) / 2
+    )
     assert not values[:, 3].any()
 
 
