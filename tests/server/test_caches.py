@@ -31,9 +31,9 @@ def outputs(caches: EncoderCaches, slots: np.ndarray, seed: int) -> dict[str, np
         if name in ("position", "valid"):
             continue
         if name.startswith("key"):
-            shape[3] = FRAMES
+            shape[4] = FRAMES
         if name.startswith("value"):
-            shape[2] = FRAMES
+            shape[3] = FRAMES
         new[name] = rng.standard_normal(shape).astype(np.float32)
     return new
 
@@ -71,9 +71,9 @@ def test_ring_holds_the_newest_frames() -> None:
     found = caches.read(slots)
     assert found["position"].tolist() == [2, 2]
     assert found["valid"].tolist() == [6, 6]
-    frames = np.concatenate([new["value_1"] for new in written], axis=2)
-    assert np.array_equal(found["value_1"][:, :, 2:], frames[:, :, 2:6])
-    assert np.array_equal(found["value_1"][:, :, :2], frames[:, :, 6:])
+    frames = np.concatenate([new["value_1"] for new in written], axis=3)
+    assert np.array_equal(found["value_1"][..., 2:, :], frames[..., 2:6, :])
+    assert np.array_equal(found["value_1"][..., :2, :], frames[..., 6:, :])
     assert np.array_equal(found["conv_0"], written[1]["conv_0"])
     assert not caches.read(np.array([0]))["key_0"].any()
     caches.reset(4)

@@ -112,9 +112,9 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, precision: Preci
     dynamic["mel"][1] = "mel_frames"
     for name in outputs:
         if name.startswith("new_key_"):
-            dynamic[name][3] = "frames"
+            dynamic[name][4] = "frames"
         if name.startswith("new_value_"):
-            dynamic[name][2] = "frames"
+            dynamic[name][3] = "frames"
     dynamic["encoded"][1] = "frames"
     row = {0: "batch"}
 
@@ -124,7 +124,7 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, precision: Preci
         model = onnx.load(path)
         if precision == "fp16":
             store_as_half(model)
-        if precision == "int8" and name == "encoder":
+        if precision == "int8":
             quantize_matmuls(model)
         onnx.checker.check_model(model)
         onnx.save(model, path)

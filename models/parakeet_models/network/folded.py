@@ -22,11 +22,12 @@ class FoldedLayer(nn.Module):
         self.source = layer
         attention, convolution = layer.self_attn, layer.conv
         self.heads, self.head_size = attention.heads, attention.head_size
-        self.qkv = _merged([attention.linear_q, attention.linear_k, attention.linear_v])
+        scale = self.head_size**-0.5
+        self.qkv = _merged([_scaled(attention.linear_q, scale), attention.linear_k, attention.linear_v])
         self.half1 = _scaled(layer.feed_forward1.linear2, 0.5)
         self.half2 = _scaled(layer.feed_forward2.linear2, 0.5)
-        self.register_buffer("bias_u", attention.pos_bias_u.flatten())
-        self.register_buffer("bias_v", attention.pos_bias_v.flatten())
+        self.register_buffer("bias_u", attention.pos_bias_u.flatten() * scale)
+        self.register_buffer("bias_v", attention.pos_bias_v.flatten() * scale)
         folded = attention.linear_pos(table).view(-1, self.heads, self.head_size)
         self.register_buffer("positions", folded.permute(1, 2, 0).contiguous())
         self.register_buffer("taps", convolution.depthwise_conv.weight[:, 0].t().contiguous())
@@ -42,11 +43,11 @@ class FoldedLayer(nn.Module):
         by_head: Tensor,
         windows: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """x [B, n, d_model]; rings ``keys`` [B, heads, head_size, left] and ``values`` [B, heads, left, head_size];
-        ``rows`` int64[heads, B * n, left + n]; ``mask`` [B, 1, n, left + n]; ``by_head`` is (heads, B, n, -1);
+        """x [B, n, d_model]; rings ``keys`` [B, heads, 1, head_size, left], ``values`` [B, heads, 1, left, head_size];
+        ``rows`` int64[heads, B * n, left + n]; ``mask`` [B, 1, n, 1, left + n]; ``by_head`` is (heads, B, n, 1, -1);
         ``windows`` int64[n, kernel]: the frames of [conv cache | new frames] that each new frame is convolved from.
 
-        Returns x, the new keys [B, heads, head_size, n] and values [B, heads, n, head_size], the new conv cache.
+        Returns x, new keys [B, heads, 1, head_size, n] and values [B, heads, 1, n, head_size], the new conv cache.
         """
         source = self.source
         x = x + self.half1(F.silu(source.feed_forward1.linear1(source.norm_feed_forward1(x))))
@@ -61,27 +62,24 @@ class FoldedLayer(nn.Module):
         self, x: Tensor, keys: Tensor, values: Tensor, rows: Tensor, mask: Tensor, by_head: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Attention over [ring | new frames]; the ring is never copied, projected or shifted."""
-        left = values.shape[2]
+        left = values.shape[3]
         q, k, v = self.qkv(x).split(self.heads * self.head_size, dim=-1)
-        q = q * self.head_size**-0.5
-        shape = (0, -1, self.heads, self.head_size)
-        scale = self.head_size**-0.5
-        with_u = reshape(q + self.bias_u * scale, *shape).transpose(1, 2)
+        one_query = (0, -1, self.heads, 1, self.head_size)
+        with_u = reshape(q + self.bias_u, *one_query).transpose(1, 2)
         # Positions are the same for every row, so heads lead and all rows of the batch share one product a head.
-        with_v = reshape(reshape(q + self.bias_v * scale, *shape).permute(2, 0, 1, 3), 0, -1, self.head_size)
-        k = reshape(k, *shape).permute(0, 2, 3, 1)
-        v = reshape(v, *shape).transpose(1, 2)
+        with_v = reshape(q + self.bias_v, 0, -1, self.heads, self.head_size).permute(2, 0, 1, 3)
+        with_v = reshape(with_v, 0, -1, self.head_size)
+        k = reshape(k, *one_query).permute(0, 2, 3, 4, 1)
+        v = reshape(v, *one_query).permute(0, 2, 3, 1, 4)
         # The relative shift and the rotation of the ring are one gather: row r of the table is distance
         # ``farthest - r``, and ``rows`` holds r for every (query, key).
         by_position = torch.gather(torch.matmul(with_v, self.positions), 2, rows)
         by_position = Reshape.apply(by_position, by_head).transpose(0, 1)
-        # One product a query: a product of one row reads the ring where it is, larger ones repack it first, which
-        # costs more than reading it again for the next query.
-        by_content = torch.matmul(with_u.unsqueeze(3), keys.unsqueeze(2)).squeeze(3)
-        by_content = torch.cat([by_content, torch.matmul(with_u, k)], 3)
+        # One product a query, [B, heads, n, 1, ...]: a product of one row reads the ring where it is, larger ones
+        # repack it first, which costs more than reading it again for the next query.
+        by_content = torch.cat([torch.matmul(with_u, keys), torch.matmul(with_u, k)], 4)
         weights = torch.softmax(by_content + by_position + mask, -1)
-        y = torch.matmul(weights[..., :left].unsqueeze(3), values.unsqueeze(2)).squeeze(3)
-        y = y + torch.matmul(weights[..., left:], v)
+        y = torch.matmul(weights[..., :left], values) + torch.matmul(weights[..., left:], v)
         y = reshape(y.transpose(1, 2), 0, -1, self.heads * self.head_size)
         return self.source.self_attn.linear_out(y), k, v
 

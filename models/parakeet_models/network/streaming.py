@@ -34,8 +34,9 @@ class EncoderState:
     """Caches of a batch of streams; what a backend's slot holds for each.
 
     ``stage1``/``stage2``: last output frame of the first two subsampling stages, [B, channels, 1, width].
-    ``keys``: per layer the ring [B, heads, head_size, attention_left], transposed as the scores' product wants it.
-    ``values``: per layer the ring [B, heads, attention_left, head_size].
+    ``keys``: per layer the ring [B, heads, 1, head_size, attention_left], transposed as the scores' product wants it.
+    ``values``: per layer the ring [B, heads, 1, attention_left, head_size]. The axis of one is where the products
+    with one query at a time broadcast.
     ``conv``: per layer the last ``conv_kernel - 1`` gated frames, [B, conv_kernel - 1, d_model].
     ``position``: int64[B], next ring slot to write. ``valid``: int64[B], ring slots that hold frames.
     """
@@ -57,8 +58,8 @@ class EncoderState:
         return cls(
             stage1=torch.zeros(batch, config.subsampling_channels, 1, width1),
             stage2=torch.zeros(batch, config.subsampling_channels, 1, width2),
-            keys=[torch.zeros(batch, config.heads, size, left) for _ in range(config.layers)],
-            values=[torch.zeros(batch, config.heads, left, size) for _ in range(config.layers)],
+            keys=[torch.zeros(batch, config.heads, 1, size, left) for _ in range(config.layers)],
+            values=[torch.zeros(batch, config.heads, 1, left, size) for _ in range(config.layers)],
             conv=[torch.zeros(conv) for _ in range(config.layers)],
             position=torch.zeros(batch, dtype=torch.int64),
             valid=torch.zeros(batch, dtype=torch.int64),
@@ -114,7 +115,7 @@ class StreamingEncoder(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Which row of the position table each (query, key) pair uses, and the mask to add to its score.
 
-        Keys are [ring slots | new frames]. Returns int64[B, n, left + n] and float32[B, 1, n, left + n].
+        Keys are [ring slots | new frames]. Returns int64[B, n, left + n] and float32[B, 1, n, 1, left + n].
         Streams advance in whole chunks, so chunk arithmetic relative to the step's first frame is exact.
         """
         left, chunk = self.config.attention_left, self.config.attention_chunk
@@ -133,7 +134,7 @@ class StreamingEncoder(nn.Module):
         new_outside = (new_chunks < 0) | (new_chunks > left // chunk)
         new_hidden = (new >= valid_frames[:, None, None]) | new_outside
         hidden = torch.cat([ring_hidden, new_hidden], 2)
-        return rows, hidden.to(torch.float32)[:, None] * MASKED
+        return rows, hidden.to(torch.float32)[:, None, :, None] * MASKED
 
     def forward(
         self,
@@ -156,14 +157,14 @@ class StreamingEncoder(nn.Module):
         last step of a stream). Other arguments as in :class:`EncoderState`.
 
         Returns the projected frames [B, n, joint_hidden], new stage1 and stage2, and per layer the new keys
-        [B, heads, head_size, n], values [B, heads, n, head_size] and conv cache. A last step's frames at or beyond
-        ``valid_frames(end)`` are meaningless and its caches must be discarded.
+        [B, heads, 1, head_size, n], values [B, heads, 1, n, head_size] and conv cache. A last step's frames at or
+        beyond ``valid_frames(end)`` are meaningless and its caches must be discarded.
         """
         x, new_stage1, new_stage2 = self.subsample(mel, begin, end, stage1, stage2)
         batch, frames = x.shape[0], x.shape[1]
         rows, mask = self.attention_tables(frames, valid_frames(end), position, valid)
         rows = rows.view(1, batch * frames, -1).expand(self.config.heads, -1, -1)
-        by_head = torch.stack([torch.as_tensor(i) for i in (self.config.heads, batch, frames, -1)])
+        by_head = torch.stack([torch.as_tensor(i) for i in (self.config.heads, batch, frames, 1, -1)])
         kernel = torch.arange(self.config.conv_kernel, device=x.device)
         windows = torch.arange(frames, device=x.device)[:, None] + kernel[None]
         new_keys, new_values, new_conv = [], [], []
@@ -205,8 +206,8 @@ class StreamingEncoder(nn.Module):
         for row in range(mel.shape[0]):
             slots = (state.position[row] + offsets) % left
             for index in range(self.config.layers):
-                state.keys[index][row][:, :, slots] = keys[index][row][:, :, -kept:]
-                state.values[index][row][:, slots] = values[index][row][:, -kept:]
+                state.keys[index][row][..., slots] = keys[index][row][..., -kept:]
+                state.values[index][row][..., slots, :] = values[index][row][..., -kept:, :]
         state.position = (state.position + frames) % left
         state.valid = torch.clamp(state.valid + frames, max=left)
         return out

@@ -38,8 +38,8 @@ class EncoderCaches:
             "stage2": (geometry.subsampling_channels, 1, width2),
         }
         for layer in range(geometry.layers):
-            shapes[f"key_{layer}"] = (heads, size, left)
-            shapes[f"value_{layer}"] = (heads, left, size)
+            shapes[f"key_{layer}"] = (heads, 1, size, left)
+            shapes[f"value_{layer}"] = (heads, 1, left, size)
             shapes[f"conv_{layer}"] = (geometry.conv_kernel - 1, geometry.d_model)
         self._caches = {name: np.zeros((slots, *shape), np.float32) for name, shape in shapes.items()}
         self._position = np.zeros(slots, np.int64)
@@ -80,12 +80,13 @@ class EncoderCaches:
             cache = self._caches[name]
             # Advanced indices on both sides of a slice put their axes first, hence the moved chunk axis.
             if name.startswith("key"):
-                pieces = value[..., -kept:].reshape(*value.shape[:3], -1, chunk)
-                cache.reshape(*cache.shape[:3], -1, chunk)[index, :, :, places] = np.moveaxis(pieces, 3, 1)
+                pieces = value[..., -kept:].reshape(*value.shape[:4], -1, chunk)
+                ring = cache.reshape(*cache.shape[:4], -1, chunk)
+                ring[index, :, :, :, places] = np.moveaxis(pieces, 4, 1)
             elif name.startswith("value"):
-                pieces = value[:, :, -kept:].reshape(*value.shape[:2], -1, chunk, value.shape[3])
-                ring = cache.reshape(*cache.shape[:2], -1, chunk, cache.shape[3])
-                ring[index, :, places] = np.moveaxis(pieces, 2, 1)
+                pieces = value[..., -kept:, :].reshape(*value.shape[:3], -1, chunk, value.shape[4])
+                ring = cache.reshape(*cache.shape[:3], -1, chunk, cache.shape[4])
+                ring[index, :, :, places] = np.moveaxis(pieces, 3, 1)
             else:
                 cache[rows] = value
         self._position[slots] = (self._position[slots] + frames) % self._left
