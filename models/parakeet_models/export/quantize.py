@@ -26,9 +26,6 @@ def quantize_matmuls(model: onnx.ModelProto) -> int:
     """Replace, in place, every product by a constant 2-D matrix; returns how many were replaced.
 
     Convolutions, the attention's products of activations, and everything else stay fp32.
-
-    Raises:
-        ValueError: a ``Gemm`` other than PyTorch's linear layer, x W^T + b.
     """
     graph = model.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
@@ -37,16 +34,12 @@ def quantize_matmuls(model: onnx.ModelProto) -> int:
     nodes: list[onnx.NodeProto] = []
     replaced = 0
     for node in graph.node:
-        weight = constants.get(node.input[1]) if node.op_type in ("MatMul", "Gemm") else None
+        weight = constants.get(node.input[1]) if node.op_type == "MatMul" else None
         if weight is None or len(weight.dims) != 2:
             nodes.append(node)
             continue
-        linear = node.op_type == "Gemm"
-        if linear and {a.name: helper.get_attribute_value(a) for a in node.attribute}.get("transB") != 1:
-            raise ValueError(f"{node.name}: only a Gemm with a transposed weight can be quantised")
         if weight.name not in weights:
-            matrix = numpy_helper.to_array(weight).astype(np.float32)
-            values, scales = quantize_columns(matrix.T if linear else matrix)
+            values, scales = quantize_columns(numpy_helper.to_array(weight).astype(np.float32))
             names = f"{weight.name}.int8", f"{weight.name}.scale"
             graph.initializer.append(numpy_helper.from_array(values, names[0]))
             graph.initializer.append(numpy_helper.from_array(scales, names[1]))
@@ -62,11 +55,7 @@ def quantize_matmuls(model: onnx.ModelProto) -> int:
                 domain=MICROSOFT_DOMAIN,
             )
         )
-        if linear and len(node.input) == 3:
-            nodes.append(helper.make_node("Mul", [product, peak], [f"{product}.scaled"]))
-            nodes.append(helper.make_node("Add", [f"{product}.scaled", node.input[2]], list(node.output)))
-        else:
-            nodes.append(helper.make_node("Mul", [product, peak], list(node.output)))
+        nodes.append(helper.make_node("Mul", [product, peak], list(node.output)))
         replaced += 1
     if replaced:
         graph.initializer.extend(rows.constants())
