@@ -69,10 +69,8 @@ class _Transducer(torch.autograd.Function):
     ) -> Tensor:
         blank_gradient, label_gradient = torch.zeros_like(blank), torch.zeros_like(label)
         loss = torch.zeros(blank.shape[0])
-        _transduce(
-            *(x.numpy() for x in (blank, label, frames, labels, blank_gradient, label_gradient, loss)),
-            fast_emit,
-        )
+        arrays = [x.numpy() for x in (blank, label, frames, labels, blank_gradient, label_gradient, loss)]
+        _transduce(*arrays, fast_emit)  # type: ignore[call-arg]
         ctx.save_for_backward(blank_gradient, label_gradient)
         return loss
 
