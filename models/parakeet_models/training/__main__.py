@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--eval", type=Path, help="manifest.jsonl to measure on; the best checkpoint is kept, not the last"
+        "--eval", type=Path, help="manifest.jsonl to measure on now and then; it has no say in what is kept"
     )
     parser.add_argument("--engines", nargs="*", help="use only these voices (default: all)")
     parser.add_argument(

@@ -145,7 +145,6 @@ class Trainer:
         self.step = 0
         self.elapsed_s = 0.0
         self.audio_s = 0.0
-        self.best = float("inf")
         self.average = AveragedWeights(model, options.average_decay)
 
     @property
@@ -210,26 +209,26 @@ class Trainer:
         return network.eval()
 
     def _checkpoint(self) -> None:
-        """Save, evaluate the averaged weights, and export them if they are the best so far."""
+        """Save, measure the averaged weights, and export them.
+
+        The last weights are the result, never the best by some recordings: those recordings would then have taken
+        part in the training, and their figures would mean little.
+        """
         network = self.averaged_network()
         scores: dict[str, Any] = {
             "steps": self.step,
             "minutes": round(self.elapsed_s / 60, 1),
             "audio_hours_heard": round(self.audio_s / 3600, 1),
         }
-        score = -float(self.step)  # without recordings to measure with the last weights are the best
         trained = self.options.schedule.uses_transducer(self.progress)
         if self.recordings and trained:
             scores["recordings"] = evaluate(network, self.tokenizer, self.recordings)
             scores["noise"] = false_words(network, self.tokenizer, self._noises())
-            score = _merit(scores["recordings"])
             log.info("evaluation after %d steps: %s", self.step, json.dumps(scores))
-        if score < self.best and trained:
-            self.best = score
+        if trained:
             write_checkpoint(
                 self.folder / "export", network.state_dict(), network.config, self.tokenizer_path, scores
             )
-            log.info("exported (merit %.2f)", score)
         state = {
             "model": self.model.state_dict(),
             "average": self.average.values,
@@ -238,7 +237,6 @@ class Trainer:
             "step": self.step,
             "elapsed_s": self.elapsed_s,
             "audio_s": self.audio_s,
-            "best": self.best,
         }
         unfinished = self.folder / "checkpoint.pt.part"
         torch.save(state, unfinished)
@@ -259,7 +257,7 @@ class Trainer:
         self.average.values, self.average.updates = state["average"], state["updates"]
         self.optimiser.load_state_dict(state["optimiser"])
         self.step, self.elapsed_s = state["step"], state["elapsed_s"]
-        self.audio_s, self.best = state["audio_s"], state["best"]
+        self.audio_s = state["audio_s"]
         self.composer.reseed(self.options.seed + self.step)  # do not hear the first batches again
         log.info("resumed at step %d, %.1f min", self.step, self.elapsed_s / 60)
 
@@ -277,11 +275,3 @@ def noise_recordings(seed: int, count: int = 24, seconds: float = 5.0) -> list[n
         np.clip(kinds[i % 4](samples, rng, noise) * 10 ** rng.uniform(-3, -0.8), -1, 1).astype(np.float32)
         for i in range(count)
     ]
-
-
-def _merit(groups: dict[str, dict[str, float | int]]) -> float:
-    """Lower is better: word error rate averaged over the kinds, plus the share of wrong ends in percent."""
-    kinds = [figures for name, figures in groups.items() if name.endswith("/*")]
-    rates = sum(float(figures["wer"]) for figures in kinds) / len(kinds)
-    wrong = sum(figures["eou_missing"] + figures["eou_early"] for figures in kinds)
-    return rates + 100 * float(wrong) / sum(figures["recordings"] for figures in kinds)
