@@ -63,6 +63,12 @@ class Recognizer:
         )
         self._cost = CostModel.measure(backend, self._manifest.mel.bins, self._manifest.step_sizes[0])
         self._streams: dict[int, Stream] = {}
+        self._ready: dict[int, Stream] = {}
+        """Streams with a step that can run, in the order in which they became ready."""
+        self._live = 0
+        """Streams that were sending audio when last counted."""
+        self._again_at: float | None = None
+        """When the scheduler will look again by itself."""
         self._opened = 0
         self._idle_lanes = self._lanes
         self._wake = asyncio.Event()
@@ -132,51 +138,64 @@ class Recognizer:
         self._pool.shutdown(wait=True)
         for stream in list(self._streams.values()):
             stream.fail(EngineError("the engine was stopped"))
-        self._remove_closed()
 
     def open(self) -> Stream:
         """Open a stream. Raises CapacityError when every slot is taken."""
         session = Session(self._manifest, self._vocabulary)
         self._opened += 1
-        stream = Stream(session, self._backend.open(), self._wake, time.monotonic, self._opened)
+        slot = self._backend.open()
+        stream = Stream(session, slot, self._opened, time.monotonic, self._became_ready, self._remove)
         self._streams[stream.number] = stream
         return stream
 
+    def _became_ready(self, stream: Stream) -> None:
+        """A step can run. Wakes the scheduler only if that can change its decision: with many streams this is called
+        more than a thousand times a second."""
+        self._ready[stream.number] = stream
+        ready = len(self._ready)
+        enough = ready >= self._policy.max_batch or ready >= self._live
+        if self._idle_lanes and (enough or self._again_at is None):
+            self._wake.set()
+
+    def _remove(self, stream: Stream) -> None:
+        """Forget a closed stream whose slot no lane uses any more."""
+        if self._streams.pop(stream.number, None) is not None:
+            self._ready.pop(stream.number, None)
+            self._backend.close(stream.slot)
+
     async def _schedule(self) -> None:
         """Dispatch batches to idle lanes until cancelled."""
-        again_at: float | None = None
         while True:
-            timeout = None if again_at is None else max(0.0, again_at - time.monotonic())
+            timeout = None if self._again_at is None else max(0.0, self._again_at - time.monotonic())
             try:
                 async with asyncio.timeout(timeout):
                     await self._wake.wait()
             except TimeoutError:
                 pass
             self._wake.clear()
-            self._remove_closed()
-            again_at = self._dispatch()
+            self._again_at = self._dispatch()
 
     def _dispatch(self) -> float | None:
         """Start as many batches as there are idle lanes; returns when to look again."""
-        while self._idle_lanes:
+        while self._idle_lanes and self._ready:
             now = time.monotonic()
             sizes = self._manifest.step_sizes
             ready = [
-                ReadyStep(stream.number, stream.ready_since, frames)
-                for stream in self._streams.values()
-                if stream.ready_since is not None and (frames := stream.step_frames(sizes, now, LAG_LIMIT))
+                ReadyStep(stream.number, stream.ready_since, stream.step_frames(sizes, now, LAG_LIMIT))
+                for stream in self._ready.values()
+                if stream.ready_since is not None
             ]
             recent = now - 2 * self._policy.period
-            live = sum(
+            self._live = sum(
                 stream.ready_since is not None or stream.last_step > recent
                 for stream in self._streams.values()
             )
-            decision = self._policy.decide(ready, live, self._cost.single, now)
+            decision = self._policy.decide(ready, self._live, self._cost.single, now)
             if not decision.batch:
                 return decision.again_at
             for step in decision.batch:
                 self.stats.queue_time.add(now - step.since)
-            streams = [self._streams[step.stream] for step in decision.batch]
+            streams = [self._ready.pop(step.stream) for step in decision.batch]
             frames = decision.batch[0].frames
             steps = [stream.take_step(frames) for stream in streams]
             self._idle_lanes -= 1
@@ -208,12 +227,6 @@ class Recognizer:
         self.stats.frames += sum(step.frames for step in steps)
         if steps[0].frames == self._policy.live_frames:
             self._cost.observe(len(steps), seconds)
-
-    def _remove_closed(self) -> None:
-        """Forget closed streams whose slot no lane uses any more."""
-        for stream in [s for s in self._streams.values() if s.closed and not s.running]:
-            del self._streams[stream.number]
-            self._backend.close(stream.slot)
 
     async def _measure_loop_delay(self) -> None:
         while True:

@@ -39,8 +39,8 @@ class Decision:
 class BatchPolicy:
     """Earliest ready first, in batches of one step size.
 
-    ``max_batch`` steps go into one batch; ``max_wait`` seconds is the longest a step waits for company;
-    ``live_frames`` and ``period`` are the encoder frames and the seconds of a live step.
+    ``max_batch`` live steps go into one batch, fewer larger ones; ``max_wait`` seconds is the longest a step waits
+    for company; ``live_frames`` and ``period`` are the encoder frames and the seconds of a live step.
     """
 
     max_batch: int
@@ -59,9 +59,11 @@ class BatchPolicy:
         for frames in dict.fromkeys(step.frames for step in queue):
             group = [step for step in queue if step.frames == frames]
             due = group[0].since + self.wait(live, single_cost)
-            complete = len(group) >= self.max_batch or len(ready) >= live
+            # Large steps in small batches: memory and the time that everyone else waits stay those of a live batch.
+            most = max(1, self.max_batch * self.live_frames // frames)
+            complete = len(group) >= most or len(ready) >= live
             if complete or frames != self.live_frames or now >= due:
-                return Decision(batch=tuple(group[: self.max_batch]))
+                return Decision(batch=tuple(group[:most]))
             again_at = due if again_at is None else min(again_at, due)
         return Decision(again_at=again_at)
 

@@ -19,8 +19,15 @@ class Stream:
     """Every method is called on the event loop; none blocks."""
 
     def __init__(
-        self, session: Session, slot: int, wake: asyncio.Event, clock: Callable[[], float], number: int
+        self,
+        session: Session,
+        slot: int,
+        number: int,
+        clock: Callable[[], float],
+        on_ready: Callable[[Stream], None],
+        on_closed: Callable[[Stream], None],
     ) -> None:
+        """``on_ready`` is called when a step can run, ``on_closed`` when the slot may be given back."""
         self.slot = slot
         self.number = number
         self.closed = False
@@ -29,7 +36,8 @@ class Stream:
         self.ready_since: float | None = None
         self.last_step = clock()
         self._session = session
-        self._wake = wake
+        self._on_ready = on_ready
+        self._on_closed = on_closed
         self._clock = clock
         self._arrivals: deque[tuple[int, float]] = deque()
         """(samples received before, time) of audio that is still waiting."""
@@ -67,7 +75,8 @@ class Stream:
             self.closed = True
             self._events.put_nowait(None)
             self._progress.set()
-            self._wake.set()
+            if not self.running:
+                self._on_closed(self)
 
     async def wait_below(self, backlog_ms: int) -> None:
         """Return once the backlog is at most ``backlog_ms``, or the stream is closed."""
@@ -83,13 +92,11 @@ class Stream:
             yield item
 
     def step_frames(self, sizes: Sequence[int], now: float, lag_limit: float) -> int:
-        """For the recognizer: encoder frames of the next step, 0 if none is ready.
+        """For the recognizer: encoder frames of the next step, which is ready.
 
         The live step unless the oldest waiting audio is older than ``lag_limit`` seconds; then the largest.
         """
         ready = self._session.ready_frames
-        if not ready or self.closed or self.running:
-            return 0
         lagging = self._arrivals and now - self._arrivals[0][1] > lag_limit
         return max(size for size in sizes if size <= ready) if lagging else sizes[0]
 
@@ -103,6 +110,7 @@ class Stream:
         """For the recognizer: the result of the step taken last."""
         self.running = False
         if self.closed:
+            self._on_closed(self)
             return
         for event in self._session.apply(emissions):
             self._events.put_nowait(event)
@@ -120,12 +128,14 @@ class Stream:
     def fail(self, error: EngineError) -> None:
         """For the recognizer: the stream cannot go on."""
         self.running = False
-        if not self.closed:
+        if self.closed:
+            self._on_closed(self)
+        else:
             self._events.put_nowait(error)
             self.close()
 
     def _notice(self) -> None:
-        """Note since when a step is ready, and wake the scheduler."""
-        if self.ready_since is None and not self.running and self._session.ready_frames:
+        """Note since when a step is ready, and tell the scheduler."""
+        if self.ready_since is None and not self.running and not self.closed and self._session.ready_frames:
             self.ready_since = self._clock()
-            self._wake.set()
+            self._on_ready(self)

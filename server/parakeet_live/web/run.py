@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -62,6 +63,9 @@ def run_server(app: FastAPI, host: str, port: int, on_started: Callable[[str], N
     with socket.create_server((host, port), family=family) as listener:
         shown = f"[{host}]" if ":" in host else host
         url = f"ws://{shown}:{listener.getsockname()[1]}{STREAM_PATH}"
+        # What was loaded stays for good: the garbage collector need not walk over it again and again.
+        gc.collect()
+        gc.freeze()
         with _signals_end_quietly():
             Server(app, lambda: on_started(url)).run(sockets=[listener])
 
