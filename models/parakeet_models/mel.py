@@ -75,18 +75,26 @@ def _tables(parameters: MelParameters) -> tuple[Float32, Float32]:
     return hann_window(parameters.window_length), mel_filterbank(parameters)
 
 
-def frames_to_log_mel(frames: Float32, parameters: MelParameters) -> Float32:
+def frames_to_log_mel(frames: Float32, parameters: MelParameters, block: int | None = None) -> Float32:
     """Log-mel of windows of pre-emphasised samples: float32[n, window_length] -> float32[n, bins].
 
     The FFT of the 400 windowed taps is taken without moving them to the middle of the 512 points: a shift in
     time changes only the phase, and only the power is used.
+
+    ``block``: rows per matrix product (default: all at once). The last block is whole, the first takes what is left.
+    A product may round differently for different numbers of rows, everything else is row by row.
     """
     window, filterbank = _tables(parameters)
     spectrum = np.fft.rfft(frames * window, parameters.fft_length, axis=-1)
-    power = spectrum.real * spectrum.real + spectrum.imag * spectrum.imag
-    mel = power.astype(np.float32, copy=False) @ filterbank
-    logarithm: Float32 = np.log(mel + LOG_GUARD)
-    return logarithm
+    power = (spectrum.real * spectrum.real + spectrum.imag * spectrum.imag).astype(np.float32, copy=False)
+    mel = np.empty((len(frames), filterbank.shape[1]), np.float32)
+    end = len(frames)
+    while end > 0:
+        start = max(0, end - (block or end))
+        np.matmul(power[start:end], filterbank, out=mel[start:end])
+        end = start
+    mel += LOG_GUARD
+    return np.log(mel, out=mel)
 
 
 def log_mel(samples: Float32, parameters: MelParameters) -> Float32:

@@ -105,3 +105,18 @@ def test_stays_fp32() -> None:
     frames = np.ones((3, 400), np.float32)
     assert frames_to_log_mel(frames, PARAMETERS).dtype == np.float32
     assert log_mel(SINE.astype(np.float64), PARAMETERS).dtype == np.float32
+
+
+def test_reads_of_any_size_are_bit_equal() -> None:
+    samples = np.random.default_rng(0).standard_normal(60_000).astype(np.float32) * 0.2
+    found = []
+    for step in (8, 16, 128):
+        mel = StreamingMel(PARAMETERS)
+        mel.push(samples)
+        frames = [mel.read(1 if step == 8 else step - 7)]
+        while mel.available >= step:
+            frames.append(mel.read(step))
+        found.append(np.concatenate(frames))
+    shortest = min(len(frames) for frames in found)
+    assert shortest > 200
+    assert all(np.array_equal(frames[:shortest], found[0][:shortest]) for frames in found)
