@@ -37,8 +37,8 @@ from parakeet_models.export.coreml.convert import convert_encoder, convert_joint
 from parakeet_models.export.coreml.encoder import ChannelsFirstEncoder  # noqa: E402
 from parakeet_models.export.coreml.package import write_packages  # noqa: E402
 from parakeet_models.export.coreml.report import operation_counts  # noqa: E402
+from parakeet_models.frames import valid_frames  # noqa: E402
 from parakeet_models.network import ParakeetNetwork  # noqa: E402
-from parakeet_models.network.streaming import valid_frames  # noqa: E402
 from support.mil import InterpretedModel  # noqa: E402
 
 STEPS = 50

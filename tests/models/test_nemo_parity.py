@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from parakeet_live.audio.mel import StreamingMel
+from parakeet_models.frames import subsampled_length, valid_frames
 from parakeet_models.mel import MelParameters, hann_window, log_mel, mel_filterbank
 from parakeet_models.network import (
     EncoderState,
@@ -24,8 +25,7 @@ from parakeet_models.network import (
     StreamingEncoder,
     greedy_decode,
 )
-from parakeet_models.network.config import subsampled_length
-from parakeet_models.network.streaming import MAX_STEP, valid_frames
+from parakeet_models.network.streaming import MAX_STEP
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VARIANTS = ("a", "b", "c", "d")

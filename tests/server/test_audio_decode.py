@@ -14,9 +14,9 @@ from parakeet_live.audio.formats import (
     AudioProblem,
     DeclaredFormat,
     Encoding,
-    Float32,
     to_mono,
 )
+from parakeet_models.mel import Float32
 from support.wav import chunk, fmt_body, riff, wav_file
 
 FORMATS = [

@@ -8,8 +8,8 @@ import soxr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parakeet_live.audio.formats import Float32
 from parakeet_live.audio.resample import Resampler
+from parakeet_models.mel import Float32
 
 RATES = [8000, 11_025, 16_001, 22_050, 24_000, 44_100, 48_000, 96_000, 192_000]
 

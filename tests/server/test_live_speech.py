@@ -12,7 +12,8 @@ import pytest
 import soundfile
 import soxr
 
-from parakeet_live.audio.formats import AudioFormat, Encoding, Float32, to_mono
+from parakeet_live.audio.formats import AudioFormat, Encoding, to_mono
+from parakeet_models.mel import Float32
 from support.sockets import END, Outcome, cut, session
 from support.wav import wav_file
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parakeet_live.audio.formats import AudioFormat, DeclaredFormat, Encoding, Float32, to_mono
+from parakeet_live.audio.formats import AudioFormat, DeclaredFormat, Encoding, to_mono
 from parakeet_live.dialects.messages import ErrorCode, Limits, protocol_schema
 from parakeet_live.dialects.native import (
     Action,
@@ -28,6 +28,7 @@ from parakeet_live.dialects.native import (
 )
 from parakeet_live.dialects.schema import schema_text
 from parakeet_live.session.events import Done, Final, Partial, Reason, Word
+from parakeet_models.mel import Float32
 from support.wav import wav_file
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from parakeet_models.bundle import TokenIds
 from parakeet_models.coreml import cache_shapes
+from parakeet_models.frames import valid_frames
 from parakeet_models.mel import MelParameters
 from parakeet_models.network import EncoderState, NetworkConfig, ParakeetNetwork, StreamingEncoder
-from parakeet_models.network.streaming import valid_frames
 
 Float32 = NDArray[np.float32]
 MEL = MelParameters(bins=24)

@@ -26,8 +26,8 @@ from torch import Tensor, nn
 
 from parakeet_models.export.checkpoint import load_checkpoint
 from parakeet_models.export.onnx import OPSET
+from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.network import EncoderState, NetworkConfig, ParakeetNetwork, StreamingEncoder
-from parakeet_models.network.config import SUBSAMPLING_FACTOR
 from parakeet_models.network.conformer import (
     MASKED,
     CausalConvolution,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from parakeet_models.bundle import Parity, TokenIds, encoder_inputs, encoder_outputs
+from parakeet_models.frames import SUBSAMPLING_FACTOR, valid_frames
 from parakeet_models.mel import Float32, MelParameters, log_mel
 from parakeet_models.network import (
     EncoderState,
@@ -20,9 +21,8 @@ from parakeet_models.network import (
     StreamingEncoder,
     greedy_decode,
 )
-from parakeet_models.network.config import SUBSAMPLING_FACTOR
 from parakeet_models.network.greedy import MAX_SYMBOLS_PER_FRAME
-from parakeet_models.network.streaming import MAX_STEP, valid_frames
+from parakeet_models.network.streaming import MAX_STEP
 
 PARITY_STEPS = 48
 """More than the 35 steps of two frames that fill the attention ring, so that it wraps."""

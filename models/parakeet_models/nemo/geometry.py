@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.nemo.checks import INCONSISTENT, RETRAIN, Settings, Weights, refuse
 from parakeet_models.network import NetworkConfig
-from parakeet_models.network.config import SUBSAMPLING_FACTOR
 from parakeet_models.network.streaming import MAX_STEP
 
 LAYER_KEY = re.compile(r"encoder\.layers\.(\d+)\.")

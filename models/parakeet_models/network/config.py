@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SUBSAMPLING_FACTOR = 8
-"""Mel frames per encoder frame: three stride-2 stages. Fixed by the architecture."""
-
 
 @dataclass(frozen=True, slots=True)
 class NetworkConfig:
@@ -69,11 +66,3 @@ PARAKEET_EOU_120M = NetworkConfig(
     vocabulary=1026,
 )
 """nvidia/parakeet_realtime_eou_120m-v1: 114,859,011 parameters."""
-
-
-def subsampled_length(mel_frames: int) -> int:
-    """Encoder frames of a whole signal of ``mel_frames`` mel frames: three times n -> n // 2 + 1."""
-    length = mel_frames
-    for _ in range(3):
-        length = length // 2 + 1
-    return length

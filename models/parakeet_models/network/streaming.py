@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from parakeet_models.network.config import SUBSAMPLING_FACTOR, NetworkConfig
+from parakeet_models.frames import SUBSAMPLING_FACTOR, valid_frames
+from parakeet_models.network.config import NetworkConfig
 from parakeet_models.network.conformer import MASKED, sinusoidal_positions
 from parakeet_models.network.folded import FoldedLayer
 from parakeet_models.network.graph_ops import frequency_padded_conv, reshape
@@ -211,8 +212,3 @@ class StreamingEncoder(nn.Module):
         state.position = (state.position + frames) % left
         state.valid = torch.clamp(state.valid + frames, max=left)
         return out
-
-
-def valid_frames(end: Tensor) -> Tensor:
-    """Encoder frames of a step that depend on valid mel frames only: ``end`` [B] as in ``forward``."""
-    return ((end // 2 + 1) // 2 + 1) // 2

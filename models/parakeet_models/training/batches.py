@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from parakeet_models.network.config import subsampled_length
+from parakeet_models.frames import subsampled_length
 
 from .features import MEL, Mel
 from .streams import Difficulty, StreamComposer, Utterance

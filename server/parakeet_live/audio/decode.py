@@ -12,12 +12,12 @@ from parakeet_live.audio.formats import (
     AudioProblem,
     Content,
     DeclaredFormat,
-    Float32,
     sniff,
     to_mono,
 )
 from parakeet_live.audio.resample import Resampler
 from parakeet_live.audio.wav import WavReader
+from parakeet_models.mel import Float32
 
 _EMPTY = np.zeros(0, np.float32)
 

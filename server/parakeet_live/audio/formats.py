@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float32 = NDArray[np.float32]
+from parakeet_models.mel import Float32
 
 TARGET_RATE = 16_000
 """Samples per second that the recogniser takes."""

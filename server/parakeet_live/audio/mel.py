@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.mel import Float32, MelParameters, frames_to_log_mel
 
-BLOCK_FRAMES = 8
+BLOCK_FRAMES = SUBSAMPLING_FACTOR
 """Mel frames multiplied by the filterbank at once, after a first block of one: the frames of one encoder frame.
 
 The block is fixed, and not "whatever has arrived", because a matrix product may round differently for different

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import soxr
 
-from parakeet_live.audio.formats import TARGET_RATE, Float32
+from parakeet_live.audio.formats import TARGET_RATE
+from parakeet_models.mel import Float32
 
 _EMPTY = np.zeros(0, np.float32)
 

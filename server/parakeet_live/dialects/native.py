@@ -19,11 +19,11 @@ from parakeet_live.audio.formats import (
     AudioError,
     DeclaredFormat,
     Encoding,
-    Float32,
 )
 from parakeet_live.dialects import messages
 from parakeet_live.dialects.messages import CloseCode, ErrorCode, Limits
 from parakeet_live.session import events
+from parakeet_models.mel import Float32
 
 ALLOWED_MESSAGES = '{"type":"finalize"}, {"type":"end"} or {"type":"keepalive"}'
 _LARGEST_CONTROL_IN_BINARY = 4096

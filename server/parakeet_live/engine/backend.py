@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.mel import Float32
 
 
@@ -35,7 +36,7 @@ class StepInput:
     @property
     def frames(self) -> int:
         """Encoder frames of this step."""
-        return (len(self.mel) - 1) // 8
+        return (len(self.mel) - 1) // SUBSAMPLING_FACTOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from parakeet_live.engine.backend import Backend, StepInput
-from parakeet_live.session.session import FRAME_MEL
+from parakeet_models.frames import SUBSAMPLING_FACTOR
 
 REPETITIONS = 5
 LARGE_BATCH = 8
@@ -32,7 +32,7 @@ class CostModel:
     def measure(cls, backend: Backend, bins: int, frames: int) -> CostModel:
         """Time the backend on silence; this also warms it up."""
         slots = [backend.open() for _ in range(min(LARGE_BATCH, backend.slots))]
-        mel = np.full((FRAME_MEL * frames + 1, bins), -8.0, np.float32)
+        mel = np.full((SUBSAMPLING_FACTOR * frames + 1, bins), -8.0, np.float32)
         steps = [StepInput(slot, mel, begin=0, end=len(mel)) for slot in slots]
         single, large = _best_time(backend, steps[:1]), _best_time(backend, steps)
         for slot in slots:

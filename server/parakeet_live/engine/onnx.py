@@ -12,6 +12,7 @@ from parakeet_live.engine.backend import CapacityError, Emission, EngineError, S
 from parakeet_live.engine.caches import EncoderCaches, rows_of
 from parakeet_live.engine.greedy import GreedyDecoder
 from parakeet_models.bundle import Bundle, encoder_outputs
+from parakeet_models.frames import valid_frames
 
 
 def session_options() -> ort.SessionOptions:
@@ -83,5 +84,4 @@ class OnnxBackend:
         for step in inputs:
             if step.restart:
                 self._decoder.restart(step.slot)
-        valid_frames = ((end // 2 + 1) // 2 + 1) // 2
-        return self._decoder.decode(slots, encoded, valid_frames)
+        return self._decoder.decode(slots, encoded, valid_frames(end))

@@ -22,9 +22,10 @@ from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_live.engine.scheduler import BatchPolicy, ReadyStep
 from parakeet_live.engine.stats import EngineStats, Histogram
 from parakeet_live.engine.stream import Stream
-from parakeet_live.session.session import FRAME_MEL, Session
+from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.bundle import Bundle
+from parakeet_models.frames import SUBSAMPLING_FACTOR
 
 MAX_BATCH = 16
 """Steps in one batch. Larger ones gain nothing on a CPU core and make everyone wait longer (docs/performance.md)."""
@@ -92,7 +93,7 @@ class Recognizer:
     @property
     def step_ms(self) -> int:
         """Audio per live step, in milliseconds."""
-        samples = self._manifest.step_sizes[0] * FRAME_MEL * self._manifest.mel.hop_length
+        samples = self._manifest.step_sizes[0] * SUBSAMPLING_FACTOR * self._manifest.mel.hop_length
         return samples * 1000 // self.sample_rate
 
     @property

@@ -27,10 +27,9 @@ from parakeet_live.session.timeline import Timeline
 from parakeet_live.session.utterance import Utterance
 from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.bundle import Manifest
+from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.mel import Float32
 
-FRAME_MEL = 8
-"""Mel frames per encoder frame."""
 FLUSH_SECONDS = 1.28
 """Most silence appended by a flush while waiting for the model's end of utterance: four times the published p90
 of its delay (280 ms)."""
@@ -50,7 +49,7 @@ class Session:
         self._vocabulary = vocabulary
         self._mel_parameters = manifest.mel
         self._rate = manifest.mel.sample_rate
-        self._frame_samples = FRAME_MEL * manifest.mel.hop_length
+        self._frame_samples = SUBSAMPLING_FACTOR * manifest.mel.hop_length
         self._look_ahead = manifest.mel.window_length // 2
         self._live_frames = manifest.step_sizes[0]
         self._mel = StreamingMel(manifest.mel)
@@ -125,8 +124,8 @@ class Session:
             return 0
         mel_frames = self._mel.available_after(self._queued)
         if self._last_mel is None:
-            mel_frames += FRAME_MEL - 1
-        frames = mel_frames // FRAME_MEL // self._live_frames * self._live_frames
+            mel_frames += SUBSAMPLING_FACTOR - 1
+        frames = mel_frames // SUBSAMPLING_FACTOR // self._live_frames * self._live_frames
         if frames == 0 and (self._flush is not None or self._marks):
             return self._live_frames
         return frames
@@ -139,18 +138,18 @@ class Session:
         if not 0 < frames <= self.ready_frames:
             raise ValueError(f"a step of {frames} frames is not ready; {self.ready_frames} are")
         first = self._last_mel is None
-        wanted = FRAME_MEL * frames - (FRAME_MEL - 1 if first else 0)
+        wanted = SUBSAMPLING_FACTOR * frames - (SUBSAMPLING_FACTOR - 1 if first else 0)
         self._gather(wanted)
         new = self._mel.read(wanted)
         if self._last_mel is None:
-            head = np.zeros((FRAME_MEL, self._mel_parameters.bins), np.float32)
+            head = np.zeros((SUBSAMPLING_FACTOR, self._mel_parameters.bins), np.float32)
         else:
             head = self._last_mel
         mel = np.concatenate([head, new])
         self._last_mel = new[-1:]
         self._step = frames
         restart, self._restart = self._restart, False
-        return StepInput(slot, mel, begin=FRAME_MEL if first else 0, end=len(mel), restart=restart)
+        return StepInput(slot, mel, begin=SUBSAMPLING_FACTOR if first else 0, end=len(mel), restart=restart)
 
     def apply(self, emissions: Sequence[Emission]) -> list[Event]:
         """Take the emissions of the last step; returns the events in order."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from parakeet_models.coreml import CACHES, cache_shapes
 from parakeet_models.export.coreml.layer import ChannelsFirstLayer, pointwise
-from parakeet_models.network.config import SUBSAMPLING_FACTOR
+from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.network.conformer import MASKED, sinusoidal_positions
 from parakeet_models.network.network import ParakeetNetwork
 from parakeet_models.network.subsampling import FREQUENCY_PADDING
