@@ -1,4 +1,4 @@
-"""``parakeet-live models``: makes and looks after model bundles."""
+"""``parakeet-live models convert``: a checkpoint becomes a bundle."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 EXTRA_MODULES = frozenset({"google", "onnx", "safetensors", "torch", "yaml"})
 """What the extra ``convert`` brings."""
 
-models = typer.Typer(help="Make and look after model bundles.", no_args_is_help=True)
-
 
 class Target(StrEnum):
     """What a bundle is made for."""
@@ -49,12 +47,6 @@ class RandomSize(StrEnum):
     TINY = "tiny"
 
 
-@models.callback()
-def _group() -> None:
-    """Make and look after model bundles."""
-
-
-@models.command("convert")
 def convert_model(
     out: Annotated[Path, typer.Option("--out", metavar="BUNDLE_DIR", help="Directory to create.")],
     source: Annotated[
