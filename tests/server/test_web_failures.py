@@ -10,12 +10,12 @@ import pytest
 from fastapi import WebSocket
 from websockets.asyncio.client import connect
 
-from parakeet_live.dialects.messages import Limits
 from parakeet_live.dialects.native import Action, NativeSession
 from parakeet_live.engine.backend import Emission, StepInput
 from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_live.engine.recognizer import Recognizer
-from parakeet_live.web import app, stream
+from parakeet_live.settings import Settings
+from parakeet_live.web import stream
 from parakeet_live.web.outbox import COALESCE_FROM, Closing, Outbox
 from parakeet_models.bundle import Bundle
 from support.in_process import serving
@@ -73,11 +73,10 @@ async def test_a_client_that_never_reads_is_given_up(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(stream, "_send", blocked)
-    monkeypatch.setattr(stream, "CLOSE_TIMEOUT_SECONDS", 0.1)
-    monkeypatch.setattr(app, "LIMITS", Limits(max_unsent_messages=3))
+    settings = Settings(max_unsent_messages=3, close_timeout_s=0.1)
     caplog.set_level("INFO")
     async with (
-        serving(Recognizer.load(random_bundle, max_streams=1)) as url,
+        serving(Recognizer.load(random_bundle, max_streams=1), settings) as url,
         connect(url, compression=None) as client,
     ):
         await client.send(PCM)

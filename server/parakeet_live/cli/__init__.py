@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from parakeet_live.cli.bench import bench
+from parakeet_live.cli.config import config
 from parakeet_live.cli.demo import demo
 from parakeet_live.cli.evaluate import evaluate
 from parakeet_live.cli.models import models
@@ -48,6 +49,7 @@ def main(
 
 app.command("demo")(demo)
 app.command("serve")(serve)
+app.command("config")(config)
 app.command("transcribe")(transcribe)
 app.command("eval")(evaluate)
 app.command("bench")(bench)

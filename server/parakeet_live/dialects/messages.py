@@ -46,26 +46,36 @@ class _Message(BaseModel):
 
 
 class Limits(_Message):
-    """Limits of one connection. They are announced in ``ready``."""
+    """Limits of one connection"""
 
     max_frame_bytes: int = Field(
         default=16 * 1024 * 1024,
+        ge=4096,
+        le=1024 * 1024 * 1024,
         description="Largest WebSocket message the server takes; a larger one closes the connection (1009).",
     )
     max_control_bytes: int = Field(
         default=64 * 1024,
+        ge=1024,
+        le=16 * 1024 * 1024,
         description="Largest JSON text message the server reads; a larger one is answered by an error.",
     )
     max_backlog_ms: int = Field(
         default=10_000,
+        ge=1000,
+        le=3_600_000,
         description="Audio received but not yet recognised; beyond it the server stops reading the socket.",
     )
     max_bad_messages: int = Field(
         default=10,
+        ge=0,
+        le=1_000_000,
         description="Text messages that are not understood; one more closes the connection (1008).",
     )
     max_unsent_messages: int = Field(
         default=1000,
+        ge=1,
+        le=1_000_000,
         description="Messages waiting for a client that does not read; one more closes it (1008).",
     )
 

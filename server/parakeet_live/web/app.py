@@ -11,23 +11,24 @@ from fastapi import FastAPI, WebSocket
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from parakeet_live.audio.formats import TARGET_RATE
-from parakeet_live.dialects.messages import CloseCode, ErrorCode, Limits
+from parakeet_live.dialects.messages import CloseCode, ErrorCode
 from parakeet_live.engine.recognizer import Recognizer
+from parakeet_live.settings import Settings
 from parakeet_live.web.page import START_PAGE
 from parakeet_live.web.stream import refuse_stream, serve_stream
 from parakeet_models.bundle import Bundle
 
 STREAM_PATH = "/v1/stream"
 STATS_PATH = "/v1/stats"
-LIMITS = Limits()
 
 
-def create_app(bundle: Bundle, *, max_streams: int = 64) -> FastAPI:
-    """The application that serves a bundle to at most ``max_streams`` clients at the same time."""
-    return build_app(Recognizer.load(bundle, max_streams=max_streams))
+def create_app(bundle: Bundle, settings: Settings) -> FastAPI:
+    """The application that serves a bundle."""
+    recognizer = Recognizer.load(bundle, max_streams=settings.max_streams, lanes=settings.lanes)
+    return build_app(recognizer, settings)
 
 
-def build_app(recognizer: Recognizer) -> FastAPI:
+def build_app(recognizer: Recognizer, settings: Settings) -> FastAPI:
     """The application around a recogniser, which starts and stops with it."""
     if recognizer.sample_rate != TARGET_RATE:
         raise ValueError(
@@ -80,7 +81,7 @@ def build_app(recognizer: Recognizer) -> FastAPI:
     @app.websocket(STREAM_PATH)
     @app.websocket(STREAM_PATH + "/")
     async def stream(websocket: WebSocket) -> None:
-        await serve_stream(websocket, recognizer, LIMITS)
+        await serve_stream(websocket, recognizer, settings)
 
     @app.websocket("/{path:path}")
     async def wrong_path(websocket: WebSocket, path: str) -> None:

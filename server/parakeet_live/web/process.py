@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from parakeet_live.settings import ENVIRONMENT_PREFIX
 
 ANNOUNCEMENT = "listening on "
 """How the first line of ``serve`` begins."""
@@ -37,7 +40,11 @@ def server_process(
     if model:
         options += ["--model", str(model)]
     command = [sys.executable, "-m", "parakeet_live", "serve", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process:
+    # A server for this command alone: what is set for another one (keys, certificates) would be in its way.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(ENVIRONMENT_PREFIX)
+    }
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line.startswith(ANNOUNCEMENT):

@@ -13,22 +13,15 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from parakeet_live.web.app import LIMITS, STREAM_PATH
+from parakeet_live.settings import Settings
+from parakeet_live.web.app import STREAM_PATH
 from parakeet_live.web.upgrade import UpgradeProtocol
-
-PING_INTERVAL_SECONDS = 20.0
-"""Pings keep proxies from closing a quiet connection: their usual limit is 60 s."""
-PING_TIMEOUT_SECONDS = 120.0
-"""Long, because the pong of a client that uploads faster than real time waits behind its audio, which the server
-holds back (see ``max_backlog_ms``). A dead peer is found all the same."""
-SHUTDOWN_SECONDS = 5
-"""Connections have this long to end after SIGINT or SIGTERM."""
 
 
 class Server(uvicorn.Server):
     """uvicorn with this project's settings; ``announce`` is called once connections are accepted."""
 
-    def __init__(self, app: FastAPI, announce: Callable[[], None]) -> None:
+    def __init__(self, app: FastAPI, settings: Settings, announce: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -39,12 +32,12 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 http=UpgradeProtocol,
                 ws=WebSocketsSansIOProtocol,
-                ws_max_size=LIMITS.max_frame_bytes,
-                ws_ping_interval=PING_INTERVAL_SECONDS,
-                ws_ping_timeout=PING_TIMEOUT_SECONDS,
+                ws_max_size=settings.max_frame_bytes,
+                ws_ping_interval=settings.ping_interval_s,
+                ws_ping_timeout=settings.ping_timeout_s,
                 # Audio does not compress, and a compressor is memory and time for every connection.
                 ws_per_message_deflate=False,
-                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+                timeout_graceful_shutdown=settings.shutdown_s,
             )
         )
         self._announce = announce
@@ -54,20 +47,21 @@ class Server(uvicorn.Server):
         self._announce()
 
 
-def run_server(app: FastAPI, host: str, port: int, on_started: Callable[[str], None]) -> None:
+def run_server(app: FastAPI, settings: Settings, on_started: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM. Port 0 takes a free one.
 
     ``on_started`` gets the URL of the stream once connections are accepted. OSError if the port is taken.
     """
+    host = settings.host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listener:
+    with socket.create_server((host, settings.port), family=family) as listener:
         shown = f"[{host}]" if ":" in host else host
         url = f"ws://{shown}:{listener.getsockname()[1]}{STREAM_PATH}"
         # What was loaded stays for good: the garbage collector need not walk over it again and again.
         gc.collect()
         gc.freeze()
         with _signals_end_quietly():
-            Server(app, lambda: on_started(url)).run(sockets=[listener])
+            Server(app, settings, lambda: on_started(url)).run(sockets=[listener])
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 
 from fastapi import WebSocket, WebSocketDisconnect
 
-from parakeet_live.dialects.messages import CloseCode, ErrorCode, Limits
+from parakeet_live.dialects.messages import CloseCode, ErrorCode
 from parakeet_live.dialects.native import (
     Action,
     Audio,
@@ -33,6 +33,7 @@ from parakeet_live.engine.backend import CapacityError, EngineError
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.engine.stream import Stream
 from parakeet_live.session.events import Final, Partial, Reason
+from parakeet_live.settings import Settings
 from parakeet_live.web.outbox import Closing, Outbox
 
 log = logging.getLogger(__name__)
@@ -42,15 +43,13 @@ SLICE_BYTES = 64 * 1024
 and resampling one takes at most 7 ms (measured: mu-law at 8 kHz, 8 s of audio), so it stays on the loop."""
 MAX_UNANSWERED_FINALIZES = 16
 """Beyond it the socket is not read until an answer has come: each costs up to 1.28 s of silence to recognise."""
-CLOSE_TIMEOUT_SECONDS = 30.0
-"""Once its end is decided a connection has this long to take what is still to be sent; then it is dropped."""
 
 
 class ClientGone(Exception):  # noqa: N818 - it is no error when a client leaves
     """The client has left; there is nobody to tell."""
 
 
-async def serve_stream(websocket: WebSocket, recognizer: Recognizer, limits: Limits) -> None:
+async def serve_stream(websocket: WebSocket, recognizer: Recognizer, settings: Settings) -> None:
     """Serve one connection from the handshake to the close."""
     try:
         declared = parse_query(websocket.query_params.multi_items())
@@ -66,9 +65,9 @@ async def serve_stream(websocket: WebSocket, recognizer: Recognizer, limits: Lim
         await websocket.accept()
         session_id = secrets.token_hex(8)
         log.info("session %s: opened, %s", session_id, declared.resolve())
-        info = ServerInfo(recognizer.bundle_name, recognizer.languages, recognizer.step_ms, limits)
+        info = ServerInfo(recognizer.bundle_name, recognizer.languages, recognizer.step_ms, settings.limits)
         session = NativeSession(session_id, declared, info)
-        outcome = await _Connection(websocket, session, stream, limits).run()
+        outcome = await _Connection(websocket, session, stream, settings).run()
         log.info("session %s: %s", session_id, outcome)
 
 
@@ -87,12 +86,14 @@ async def refuse_stream(websocket: WebSocket, code: ErrorCode, message: str, clo
 class _Connection:
     """The three tasks of an accepted connection."""
 
-    def __init__(self, websocket: WebSocket, session: NativeSession, stream: Stream, limits: Limits) -> None:
+    def __init__(
+        self, websocket: WebSocket, session: NativeSession, stream: Stream, settings: Settings
+    ) -> None:
         self._websocket = websocket
         self._session = session
         self._stream = stream
-        self._limits = limits
-        self._outbox = Outbox(limits.max_unsent_messages)
+        self._settings = settings
+        self._outbox = Outbox(settings.max_unsent_messages)
         self._finalizes = asyncio.Semaphore(MAX_UNANSWERED_FINALIZES)
         self._ending = "the client did not take the last messages in time"
 
@@ -125,12 +126,14 @@ class _Connection:
             log.exception("a session failed")
             message = "the server failed on this session; open a new connection"
             self._refuse(refusal(ErrorCode.INTERNAL_ERROR, message, CloseCode.INTERNAL_ERROR))
-            await asyncio.sleep(CLOSE_TIMEOUT_SECONDS)  # until the writer has closed, which cancels this task
+            await asyncio.sleep(
+                self._settings.close_timeout_s
+            )  # until the writer has closed, which cancels this task
 
     async def _deadline(self) -> None:
         """Ends when a client has not taken the last messages in time."""
         await self._outbox.wait_closed()
-        await asyncio.sleep(CLOSE_TIMEOUT_SECONDS)
+        await asyncio.sleep(self._settings.close_timeout_s)
 
     async def _read(self) -> None:
         """Socket to session. Goes on after ``end`` and after a refusal, so that the client's close is seen."""
@@ -148,7 +151,7 @@ class _Connection:
             data = message["bytes"]
             for start in range(0, len(data), SLICE_BYTES):
                 await self._apply(self._session.receive_bytes(data[start : start + SLICE_BYTES]))
-                await self._stream.wait_below(self._limits.max_backlog_ms)
+                await self._stream.wait_below(self._settings.max_backlog_ms)
                 if self._outbox.closed:
                     break
                 await asyncio.sleep(0)
@@ -180,7 +183,7 @@ class _Connection:
                 if isinstance(event, Final) and event.reason is Reason.FINALIZE:
                     self._finalizes.release()
                 if self._outbox.overfull:
-                    message = f"over {self._limits.max_unsent_messages} results are waiting to be read"
+                    message = f"over {self._settings.max_unsent_messages} results are waiting to be read"
                     self._refuse(refusal(ErrorCode.SLOW_READER, message, CloseCode.POLICY))
                     return
         except EngineError as error:
