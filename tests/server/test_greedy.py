@@ -8,7 +8,7 @@ import pytest
 
 from parakeet_live.engine.backend import Emission
 from parakeet_live.engine.greedy import MAX_SYMBOLS_PER_FRAME, GreedyDecoder
-from parakeet_live.engine.onnx import session_options
+from parakeet_live.engine.onnx import OnnxDecoderNetworks, session_options
 from parakeet_models.bundle import Bundle
 
 ROWS = 5
@@ -52,14 +52,8 @@ class TextbookDecoder:
 @pytest.mark.parametrize("scale", [0.5, 1.5, 4.0])
 def test_equals_the_textbook_loop(random_bundle: Bundle, scale: float) -> None:
     manifest = random_bundle.manifest
-    decoder = GreedyDecoder(
-        random_bundle.path("prediction"),
-        random_bundle.path("joint"),
-        session_options(),
-        manifest.geometry,
-        manifest.tokens,
-        ROWS,
-    )
+    networks = OnnxDecoderNetworks(random_bundle, session_options())
+    decoder = GreedyDecoder(networks, manifest.geometry, manifest.tokens, ROWS)
     textbooks = [TextbookDecoder(random_bundle) for _ in range(ROWS)]
     for slot in range(ROWS):
         decoder.restart(slot)

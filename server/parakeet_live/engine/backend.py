@@ -60,6 +60,20 @@ class Backend(Protocol):
         """Streams that fit."""
         ...
 
+    @property
+    def best_batch(self) -> int:
+        """Inputs of one ``step`` beyond which more gain nothing."""
+        ...
+
+    @property
+    def lanes(self) -> int:
+        """Calls of ``step`` worth making at the same time."""
+        ...
+
+    def home_of(self, slot: int) -> int | None:
+        """Where the slot lives, if it cannot run on every lane: steps of one home would only wait for each other."""
+        ...
+
     def open(self) -> int:
         """Take a free slot, reset to the start of a stream. Raises CapacityError."""
         ...
@@ -74,4 +88,8 @@ class Backend(Protocol):
         Streams may be of any age and their steps of different sizes. A stream's result does not depend on the
         other streams.
         """
+        ...
+
+    def shut_down(self) -> None:
+        """Release what outlives the object, such as processes. No other call follows."""
         ...

@@ -31,7 +31,7 @@ class CostModel:
     @classmethod
     def measure(cls, backend: Backend, bins: int, frames: int) -> CostModel:
         """Time the backend on silence; this also warms it up."""
-        slots = [backend.open() for _ in range(min(LARGE_BATCH, backend.slots))]
+        slots = [backend.open() for _ in range(min(LARGE_BATCH, backend.best_batch, backend.slots))]
         mel = np.full((SUBSAMPLING_FACTOR * frames + 1, bins), -8.0, np.float32)
         steps = [StepInput(slot, mel, begin=0, end=len(mel)) for slot in slots]
         single, large = _best_time(backend, steps[:1]), _best_time(backend, steps)

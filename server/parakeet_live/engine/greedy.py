@@ -1,17 +1,15 @@
 """Batched greedy RNN-T decoding over slots.
 
 The prediction network runs only for rows that emitted, because its state changes only then (Graves, 2012; the same
-tokens as NeMo's greedy search). As blanks change nothing, the joint looks at LOOK_AHEAD frames at once and goes on
+tokens as NeMo's greedy search). As blanks change nothing, the joint may look at several frames at once and go on
 behind the first token it finds (the idea of label-looping: Bataev et al., 2024): one joint call for most live steps.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from parakeet_live.engine.backend import Emission
@@ -21,29 +19,31 @@ from parakeet_models.mel import Float32
 MAX_SYMBOLS_PER_FRAME = 10
 """After this many tokens on one frame, decoding moves to the next frame (NeMo's default)."""
 
-LOOK_AHEAD = 2
-"""Frames per joint call and row. Frames behind a token are computed in vain, so more than a live step does not pay."""
 
-MIN_ROWS = 2
-"""Matrix products of one row use another kernel, which may round differently; padding to two rows keeps a
-stream's result bit-equal alone and in any batch."""
+class DecoderNetworks(Protocol):
+    """Prediction network and joint, as a backend runs them."""
+
+    @property
+    def look_ahead(self) -> int:
+        """Frames of a row that one joint call looks at. Those behind a token are computed in vain, so more than a
+        live step does not pay, and more than one only where a call costs more than its rows.
+        """
+        ...
+
+    def predict(self, token: NDArray[np.int64], h: Float32, c: Float32) -> tuple[Float32, Float32, Float32]:
+        """One step: token [R]; h, c [R, prediction_hidden] -> prediction [R, joint_hidden], new h, new c."""
+        ...
+
+    def best(self, encoded: Float32, predicted: Float32) -> tuple[NDArray[np.int64], Float32]:
+        """encoded, predicted [R, joint_hidden] -> the best token of each row (ties: lowest id), its probability."""
+        ...
 
 
 class GreedyDecoder:
     """Owns the prediction-network state of every slot."""
 
-    def __init__(
-        self,
-        prediction: Path,
-        joint: Path,
-        options: ort.SessionOptions,
-        geometry: Geometry,
-        tokens: TokenIds,
-        slots: int,
-    ) -> None:
-        providers = ["CPUExecutionProvider"]
-        self._prediction = ort.InferenceSession(str(prediction), options, providers=providers)
-        self._joint = ort.InferenceSession(str(joint), options, providers=providers)
+    def __init__(self, networks: DecoderNetworks, geometry: Geometry, tokens: TokenIds, slots: int) -> None:
+        self._networks = networks
         self._blank = tokens.blank
         self._ends = np.array([token for token in (tokens.eou, tokens.eob) if token is not None])
         self._h = np.zeros((slots, geometry.prediction_hidden), np.float32)
@@ -51,7 +51,7 @@ class GreedyDecoder:
         self._predicted = np.zeros((slots, geometry.joint_hidden), np.float32)
         zero = np.zeros((1, geometry.prediction_hidden), np.float32)
         # The blank's embedding is zero: feeding it once from the zero state is NeMo's start of sequence.
-        predicted, h, c = self._predict(np.array([self._blank]), zero, zero)
+        predicted, h, c = networks.predict(np.array([self._blank]), zero, zero)
         self._start_predicted, self._start_h, self._start_c = predicted[0], h[0], c[0]
 
     def restart(self, slot: int) -> None:
@@ -72,11 +72,13 @@ class GreedyDecoder:
         """Each row's frame, and below the tokens it has emitted on it."""
         symbols = np.zeros(len(slots), np.int64)
         while len(rows := np.flatnonzero(at < frames)):
-            ahead = at[rows][:, None] + np.arange(LOOK_AHEAD)
+            ahead = at[rows][:, None] + np.arange(self._networks.look_ahead)
             seen = ahead < frames[rows][:, None]
             looking, which = np.nonzero(seen)
             of = rows[looking]
-            token, probability = self._best(encoded[of, ahead[looking, which]], self._predicted[slots[of]])
+            token, probability = self._networks.best(
+                encoded[of, ahead[looking, which]], self._predicted[slots[of]]
+            )
             hit = np.flatnonzero(token != self._blank)
             # The first hit of each row; `looking` ascends, so that is the first occurrence.
             found, first = np.unique(looking[hit], return_index=True)
@@ -102,24 +104,7 @@ class GreedyDecoder:
             symbols[over] = 0
             if not ended.all():
                 to = slots[row[~ended]]
-                self._predicted[to], self._h[to], self._c[to] = self._predict(
+                self._predicted[to], self._h[to], self._c[to] = self._networks.predict(
                     token[~ended], self._h[to], self._c[to]
                 )
         return emissions
-
-    def _predict(self, token: NDArray[np.int64], h: Float32, c: Float32) -> tuple[Float32, Float32, Float32]:
-        rows = len(token)
-        token, h, c = _at_least(token), _at_least(h), _at_least(c)
-        predicted, h, c = self._prediction.run(None, {"token": token, "h": h, "c": c})
-        return predicted[:rows], h[:rows], c[:rows]
-
-    def _best(self, encoded: Float32, predicted: Float32) -> tuple[NDArray[np.int64], Float32]:
-        rows = len(encoded)
-        inputs = {"encoder": _at_least(encoded), "prediction": _at_least(predicted)}
-        token, probability = self._joint.run(None, inputs)
-        return token[:rows], probability[:rows]
-
-
-def _at_least(rows: NDArray[Any]) -> NDArray[Any]:
-    """``rows`` repeated up to MIN_ROWS rows."""
-    return rows if len(rows) >= MIN_ROWS else np.repeat(rows, MIN_ROWS, axis=0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from parakeet_live.engine.backend import Backend
-from parakeet_live.engine.onnx import OnnxBackend
+from parakeet_live.engine.backends import BackendChoice, open_backend
 from parakeet_live.session.events import Event
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
@@ -16,7 +15,13 @@ from parakeet_models.mel import Float32
 class Transcriber:
     """A loaded network for one stream after the other. Not thread-safe."""
 
-    def __init__(self, bundle: Bundle, step_frames: int | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        step_frames: int | None = None,
+        *,
+        backend: BackendChoice = BackendChoice.AUTO,
+    ) -> None:
         """``step_frames``: most encoder frames per step, one of the model's step sizes (default: the live step).
         Larger steps are faster and give the same text.
         """
@@ -26,7 +31,7 @@ class Transcriber:
             raise ValueError(f"steps of {step_frames} encoder frames; the model allows {sizes}")
         self._sizes = [size for size in sizes if size <= (step_frames or sizes[0])]
         self._vocabulary = Vocabulary.load(bundle)
-        self._backend: Backend = OnnxBackend(bundle, slots=1)
+        self._backend = open_backend(bundle, 1, backend)
 
     def stream(self, blocks: Iterable[Float32]) -> Iterator[Event]:
         """Events of one stream of blocks, float32[n] mono at the model's rate, n arbitrary; Done comes last."""

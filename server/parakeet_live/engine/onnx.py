@@ -5,14 +5,28 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
+from typing import Any
+
 import numpy as np
 import onnxruntime as ort
+from numpy.typing import NDArray
 
 from parakeet_live.engine.backend import CapacityError, Emission, EngineError, StepInput
 from parakeet_live.engine.caches import EncoderCaches, rows_of
+from parakeet_live.engine.cores import usable_cores
 from parakeet_live.engine.greedy import GreedyDecoder
 from parakeet_models.bundle import Bundle, encoder_outputs
 from parakeet_models.frames import valid_frames
+from parakeet_models.mel import Float32
+
+MAX_BATCH = 16
+"""Steps in one batch. Larger ones gain nothing on a CPU core and make everyone wait longer (docs/performance.md)."""
+
+MIN_ROWS = 2
+"""Matrix products of one row use another kernel, which may round differently; padding to two rows keeps a
+stream's result bit-equal alone and in any batch."""
+
+PROVIDERS = ["CPUExecutionProvider"]
 
 
 def session_options() -> ort.SessionOptions:
@@ -24,6 +38,33 @@ def session_options() -> ort.SessionOptions:
     return options
 
 
+class OnnxDecoderNetworks:
+    """Prediction network and joint, in batches of any size."""
+
+    look_ahead = 2
+
+    def __init__(self, bundle: Bundle, options: ort.SessionOptions) -> None:
+        self._prediction = ort.InferenceSession(str(bundle.path("prediction")), options, providers=PROVIDERS)
+        self._joint = ort.InferenceSession(str(bundle.path("joint")), options, providers=PROVIDERS)
+
+    def predict(self, token: NDArray[np.int64], h: Float32, c: Float32) -> tuple[Float32, Float32, Float32]:
+        rows = len(token)
+        inputs = {"token": _at_least(token), "h": _at_least(h), "c": _at_least(c)}
+        predicted, h, c = self._prediction.run(None, inputs)
+        return predicted[:rows], h[:rows], c[:rows]
+
+    def best(self, encoded: Float32, predicted: Float32) -> tuple[NDArray[np.int64], Float32]:
+        rows = len(encoded)
+        inputs = {"encoder": _at_least(encoded), "prediction": _at_least(predicted)}
+        token, probability = self._joint.run(None, inputs)
+        return token[:rows], probability[:rows]
+
+
+def _at_least(rows: NDArray[Any]) -> NDArray[Any]:
+    """``rows`` repeated up to MIN_ROWS rows."""
+    return rows if len(rows) >= MIN_ROWS else np.repeat(rows, MIN_ROWS, axis=0)
+
+
 class OnnxBackend:
     """Owns the state of every slot: the encoder's caches and the decoder's."""
 
@@ -32,12 +73,9 @@ class OnnxBackend:
             raise EngineError(f"{bundle.manifest.name}: runtime {bundle.manifest.runtime!r} is not onnx")
         geometry = bundle.manifest.geometry
         options = session_options()
-        self._encoder = ort.InferenceSession(
-            str(bundle.path("encoder")), options, providers=["CPUExecutionProvider"]
-        )
-        self._decoder = GreedyDecoder(
-            bundle.path("prediction"), bundle.path("joint"), options, geometry, bundle.manifest.tokens, slots
-        )
+        self._encoder = ort.InferenceSession(str(bundle.path("encoder")), options, providers=PROVIDERS)
+        networks = OnnxDecoderNetworks(bundle, options)
+        self._decoder = GreedyDecoder(networks, geometry, bundle.manifest.tokens, slots)
         self._caches = EncoderCaches(geometry, slots)
         self._cache_names = [name.removeprefix("new_") for name in encoder_outputs(geometry.layers)[1:]]
         self._slots = slots
@@ -46,6 +84,17 @@ class OnnxBackend:
     @property
     def slots(self) -> int:
         return self._slots
+
+    @property
+    def best_batch(self) -> int:
+        return MAX_BATCH
+
+    @property
+    def lanes(self) -> int:
+        return usable_cores()
+
+    def home_of(self, slot: int) -> None:
+        """Every lane runs every slot."""
 
     def open(self) -> int:
         if not self._free:
@@ -85,3 +134,6 @@ class OnnxBackend:
             if step.restart:
                 self._decoder.restart(step.slot)
         return self._decoder.decode(slots, encoded, valid_frames(end))
+
+    def shut_down(self) -> None:
+        """Nothing outlives the object."""

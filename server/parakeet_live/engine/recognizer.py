@@ -1,7 +1,7 @@
 """The asynchronous engine: opens streams, batches their ready steps onto lanes, and hands their events out.
 
-A lane is a thread that runs one batch at a time on one core; the backend's slots are shared by all lanes, and a slot
-is in at most one batch. Sessions are only touched on the event loop, a slot's caches only by the lane that runs it,
+A lane is a thread that runs one batch at a time on one core or in one process; a slot is in at most one batch, and
+slots that live in the same place are never stepped at the same time. Sessions are only touched on the event loop, a slot's caches only by the lane that runs it,
 so nothing needs a lock.
 """
 
@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
 from parakeet_live.engine.backend import Backend, EngineError, StepInput
-from parakeet_live.engine.cores import usable_cores
+from parakeet_live.engine.backends import BackendChoice, open_backend
 from parakeet_live.engine.cost import CostModel
-from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_live.engine.scheduler import BatchPolicy, ReadyStep
 from parakeet_live.engine.stats import EngineStats, Histogram
 from parakeet_live.engine.stream import Stream
@@ -27,8 +26,6 @@ from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.bundle import Bundle
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 
-MAX_BATCH = 16
-"""Steps in one batch. Larger ones gain nothing on a CPU core and make everyone wait longer (docs/performance.md)."""
 MAX_WAIT = 0.13
 """Longest time a step waits for company, in seconds; less than the period of a live step, so none is overtaken."""
 LAG_LIMIT = 2.0
@@ -48,13 +45,14 @@ class Recognizer:
         backend: Backend,
         *,
         lanes: int | None = None,
-        max_batch: int = MAX_BATCH,
+        max_batch: int | None = None,
         max_wait: float = MAX_WAIT,
     ) -> None:
         self._manifest = bundle.manifest
         self._vocabulary = Vocabulary.load(bundle)
         self._backend = backend
-        self._lanes = lanes or usable_cores()
+        self._lanes = lanes or backend.lanes
+        max_batch = max_batch or backend.best_batch
         self._policy = BatchPolicy(
             max_batch=max_batch,
             max_wait=max_wait,
@@ -72,15 +70,24 @@ class Recognizer:
         """When the scheduler will look again by itself."""
         self._opened = 0
         self._idle_lanes = self._lanes
+        self._busy_homes: set[int] = set()
+        """Where batches run now, if the backend's slots live in different places."""
         self._wake = asyncio.Event()
         self._pool: ThreadPoolExecutor | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.stats = EngineStats(batch_size=Histogram(tuple(float(n) for n in range(1, max_batch + 1))))
 
     @classmethod
-    def load(cls, bundle: Bundle, *, max_streams: int = 64, lanes: int | None = None) -> Recognizer:
+    def load(
+        cls,
+        bundle: Bundle,
+        *,
+        max_streams: int = 64,
+        lanes: int | None = None,
+        backend: BackendChoice = BackendChoice.AUTO,
+    ) -> Recognizer:
         """Load the bundle's network with room for ``max_streams`` concurrent streams, on ``lanes`` cores."""
-        return cls(bundle, OnnxBackend(bundle, max_streams), lanes=lanes)
+        return cls(bundle, open_backend(bundle, max_streams, backend), lanes=lanes)
 
     @property
     def bundle_name(self) -> str:
@@ -139,6 +146,7 @@ class Recognizer:
         self._pool.shutdown(wait=True)
         for stream in list(self._streams.values()):
             stream.fail(EngineError("the engine was stopped"))
+        self._backend.shut_down()
 
     def open(self) -> Stream:
         """Open a stream. Raises CapacityError when every slot is taken."""
@@ -185,7 +193,10 @@ class Recognizer:
                 ReadyStep(stream.number, stream.ready_since, stream.step_frames(sizes, now, LAG_LIMIT))
                 for stream in self._ready.values()
                 if stream.ready_since is not None
+                and self._backend.home_of(stream.slot) not in self._busy_homes
             ]
+            if not ready:
+                return None  # a lane that finishes looks again
             recent = now - 2 * self._policy.period
             self._live = sum(
                 stream.ready_since is not None or stream.last_step > recent
@@ -200,10 +211,14 @@ class Recognizer:
             frames = decision.batch[0].frames
             steps = [stream.take_step(frames) for stream in streams]
             self._idle_lanes -= 1
-            self._spawn(self._run(streams, steps))
+            homes = {home for step in steps if (home := self._backend.home_of(step.slot)) is not None}
+            self._busy_homes |= homes
+            self._spawn(self._run(streams, steps, homes))
         return None
 
-    async def _run(self, streams: Sequence[Stream], steps: Sequence[StepInput]) -> None:
+    async def _run(
+        self, streams: Sequence[Stream], steps: Sequence[StepInput], homes: Collection[int]
+    ) -> None:
         """One batch on a lane; a failure is its streams' alone."""
         started = time.monotonic()
         try:
@@ -219,6 +234,7 @@ class Recognizer:
                 stream.apply(emissions)
         finally:
             self._idle_lanes += 1
+            self._busy_homes.difference_update(homes)
             self._wake.set()
 
     def _record(self, steps: Sequence[StepInput], seconds: float) -> None:
