@@ -1,8 +1,8 @@
 """The asynchronous engine: opens streams, batches their ready steps onto lanes, and hands their events out.
 
-A lane is a thread that runs one batch at a time on one core or in one process; a slot is in at most one batch, and
-slots that live in the same place are never stepped at the same time. Sessions are only touched on the event loop, a slot's caches only by the lane that runs it,
-so nothing needs a lock.
+A lane is a thread that runs one batch at a time, on one core or in one process; a slot is in at most one batch, and
+slots that live in the same place are never stepped at the same time. Sessions are only touched on the event loop, a
+slot's caches only by the lane that runs it, so nothing needs a lock.
 """
 
 from __future__ import annotations
