@@ -12,7 +12,7 @@
 """
 
 from parakeet_client.errors import ConnectionLostError, ParakeetError, RefusedError, ServerError
-from parakeet_client.events import Done, Error, Event, Final, Partial, Ready, Word
+from parakeet_client.events import Done, Error, Event, Final, Partial, Queued, Ready, ServerWarning, Word
 from parakeet_client.files import stream_file
 from parakeet_client.stream import Stream, connect
 from parakeet_client.sync import SyncStream, connect_sync
@@ -25,9 +25,11 @@ __all__ = [
     "Final",
     "ParakeetError",
     "Partial",
+    "Queued",
     "Ready",
     "RefusedError",
     "ServerError",
+    "ServerWarning",
     "Stream",
     "SyncStream",
     "Word",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 
@@ -30,6 +30,19 @@ class Ready:
     channels: int
     step_ms: int
     limits: Mapping[str, int]
+    resume_token: str | None = None
+    """What continues this session on another connection; None if the server does not offer that."""
+    resume_window_ms: int = 0
+    """How long the session waits for it after a connection was lost."""
+    resumed: bool = False
+    audio_bytes: int = 0
+    """Bytes of audio the server has received."""
+    controls: int = 0
+    """Control messages (finalize, end) the server has received."""
+    idle_timeout_ms: int = 0
+    """The server ends the session after this time without audio; 0: never."""
+    max_session_ms: int = 0
+    """The server ends the session after this time; 0: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,48 +73,77 @@ class Error:
     code: str
     message: str
     fatal: bool
+    retry_after: int | None = None
+    """Seconds after which another attempt makes sense, if it does at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The last event of a session that was ended."""
+    """The last event of a session. ``reason`` is "end" unless the server has ended it: "draining", for example."""
 
     audio_ms: int
     utterances: int
+    reason: str = "end"
 
 
-Event = Partial | Final | Error | Done
+@dataclass(frozen=True, slots=True)
+class ServerWarning:
+    """Something to know or to act on; the session goes on. ``details`` are the numbers in the message."""
+
+    code: str
+    message: str
+    details: Mapping[str, int]
 
 
-def parse(text: str | bytes) -> Ready | Event | None:
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """The server is full and this client waits for a stream; position 1 is served next."""
+
+    position: int
+    estimated_wait_ms: int | None
+    max_wait_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """What the server has received so far."""
+
+    audio_bytes: int
+    audio_ms: int
+    controls: int
+
+
+Event = Partial | Final | ServerWarning | Error | Done
+
+
+def parse(text: str | bytes) -> Ready | Queued | Ack | Event | None:
     """A message of the server. None for types this client does not know: newer servers may send more."""
-    fields: dict[str, Any] = json.loads(text)
-    match fields["type"]:
+    message: dict[str, Any] = json.loads(text)
+    match message["type"]:
         case "ready":
-            return Ready(
-                fields["session"],
-                fields["model"],
-                tuple(fields["languages"]),
-                fields["encoding"],
-                fields["sample_rate"],
-                fields["channels"],
-                fields["step_ms"],
-                fields["limits"],
-            )
+            return Ready(**_known(Ready, message) | {"languages": tuple(message["languages"])})
         case "partial":
-            return Partial(fields["utterance"], fields["text"], _words(fields), fields["audio_ms"])
+            return Partial(**_known(Partial, message) | {"words": _words(message)})
         case "final":
-            return Final(
-                fields["utterance"], fields["text"], _words(fields), fields["audio_ms"], fields["reason"]
-            )
+            return Final(**_known(Final, message) | {"words": _words(message)})
         case "error":
-            return Error(fields["code"], fields["message"], fields["fatal"])
+            return Error(**_known(Error, message))
         case "done":
-            return Done(fields["audio_ms"], fields["utterances"])
+            return Done(**_known(Done, message))
+        case "warning":
+            return ServerWarning(**_known(ServerWarning, message))
+        case "queued":
+            return Queued(**_known(Queued, message))
+        case "ack":
+            return Ack(**_known(Ack, message))
     return None
 
 
-def _words(fields: dict[str, Any]) -> tuple[Word, ...]:
-    return tuple(
-        Word(word["text"], word["start_ms"], word["end_ms"], word["confidence"]) for word in fields["words"]
-    )
+def _known(kind: Any, message: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a message that this client knows."""
+    names = (field.name for field in fields(kind))
+    return {name: message[name] for name in names if name in message}
+
+
+def _words(message: Mapping[str, Any]) -> tuple[Word, ...]:
+    return tuple(Word(**_known(Word, word)) for word in message["words"])

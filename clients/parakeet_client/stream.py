@@ -9,7 +9,7 @@ import websockets.asyncio.client as asyncio_client
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from parakeet_client import wire
-from parakeet_client.events import Done, Event, Ready
+from parakeet_client.events import Done, Event, Queued, Ready
 
 
 class Stream:
@@ -92,7 +92,8 @@ async def connect(
         except (OSError, InvalidHandshake) as error:
             raise wire.refused(url, error) from error
         try:
-            first = await socket.recv()
+            while isinstance(greeting := wire.parse_greeting(await socket.recv()), Queued):
+                pass
         except ConnectionClosed as error:
             raise wire.lost(error) from error
-        yield Stream(socket, wire.parse_ready(first))
+        yield Stream(socket, greeting)

@@ -9,7 +9,7 @@ import websockets.sync.client as sync_client
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from parakeet_client import wire
-from parakeet_client.events import Done, Event, Ready
+from parakeet_client.events import Done, Event, Queued, Ready
 
 
 class SyncStream:
@@ -94,7 +94,8 @@ def connect_sync(
         except (OSError, InvalidHandshake) as error:
             raise wire.refused(url, error) from error
         try:
-            first = socket.recv()
+            while isinstance(greeting := wire.parse_greeting(socket.recv()), Queued):
+                pass
         except ConnectionClosed as error:
             raise wire.lost(error) from error
-        yield SyncStream(socket, wire.parse_ready(first))
+        yield SyncStream(socket, greeting)

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from parakeet_client.errors import ConnectionLostError, RefusedError, ServerError
-from parakeet_client.events import Error, Event, Ready, parse
+from parakeet_client.events import Ack, Error, Event, Queued, Ready, parse
 
 FINALIZE = '{"type":"finalize"}'
 END = '{"type":"end"}'
@@ -38,10 +38,10 @@ def frames(audio: Buffer) -> Iterator[memoryview]:
         yield view[start : start + FRAME_BYTES]
 
 
-def parse_ready(text: str | bytes) -> Ready:
-    """The first message of a connection. Raises RefusedError if it is a refusal."""
+def parse_greeting(text: str | bytes) -> Ready | Queued:
+    """A message before the session has begun. Raises RefusedError if it is a refusal."""
     message = parse(text)
-    if isinstance(message, Ready):
+    if isinstance(message, Ready | Queued):
         return message
     if isinstance(message, Error):
         raise RefusedError(message.code, message.message)
@@ -53,7 +53,7 @@ def parse_event(text: str | bytes) -> Event | None:
     message = parse(text)
     if isinstance(message, Error) and message.fatal:
         raise ServerError(message.code, message.message)
-    return None if isinstance(message, Ready) else message
+    return None if isinstance(message, Ready | Queued | Ack) else message
 
 
 def refused(url: str, error: OSError | InvalidHandshake) -> RefusedError:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parakeet_live.audio.formats import AudioFormat, DeclaredFormat, Encoding, to_mono
-from parakeet_live.dialects.messages import ErrorCode, Limits, protocol_schema
+from parakeet_live.dialects.messages import EndReason, ErrorCode, Limits, WarningCode, protocol_schema
 from parakeet_live.dialects.native import (
     Action,
     Audio,
@@ -22,9 +22,10 @@ from parakeet_live.dialects.native import (
     Finalize,
     NativeSession,
     Refuse,
-    Reply,
+    Result,
     ServerInfo,
     parse_query,
+    warning,
 )
 from parakeet_live.dialects.schema import schema_text
 from parakeet_live.session.events import Done, Final, Partial, Reason, Word
@@ -46,7 +47,7 @@ def samples_of(actions: list[Action]) -> Float32:
     return np.concatenate([np.zeros(0, np.float32), *parts])
 
 
-def only(actions: list[Action], kind: type[Reply] | type[Refuse]) -> dict[str, Any]:
+def only(actions: list[Action], kind: type[Result] | type[Refuse]) -> dict[str, Any]:
     """The message of the one action, which must be of this kind."""
     (action,) = actions
     assert isinstance(action, kind)
@@ -156,7 +157,7 @@ def test_audio_after_a_wav_file_is_reported_once() -> None:
     session = new()
     actions = session.receive_bytes(wav_file(AUDIO) + b"\x05\x06" * 50)
     assert len(samples_of(actions)) == 3200
-    assert only(actions[1:], Reply)["code"] == "audio_after_wav"
+    assert only(actions[1:], Result)["code"] == "audio_after_wav"
     assert session.receive_bytes(AUDIO) == []
 
 
@@ -200,7 +201,7 @@ def test_unknown_fields_are_ignored() -> None:
 )
 def test_what_is_not_understood_is_answered_and_the_session_goes_on(text: str) -> None:
     session = new()
-    message = only(session.receive_text(text), Reply)
+    message = only(session.receive_text(text), Result)
     assert message["code"] == "bad_message"
     assert all(word in message["message"] for word in ("finalize", "end", "keepalive"))
     assert len(samples_of(session.receive_bytes(AUDIO))) == 3200
@@ -209,14 +210,14 @@ def test_what_is_not_understood_is_answered_and_the_session_goes_on(text: str) -
 
 @pytest.mark.parametrize("text", ["x" * 65_537, "ü" * 40_000, "x" * 1_000_000])
 def test_huge_texts_are_answered(text: str) -> None:
-    message = only(new().receive_text(text), Reply)
+    message = only(new().receive_text(text), Result)
     assert "65536 bytes" in message["message"]
 
 
 def test_a_client_that_never_makes_sense_is_closed() -> None:
     session = new()
     for _ in range(Limits().max_bad_messages):
-        only(session.receive_text("?"), Reply)
+        only(session.receive_text("?"), Result)
     assert only(session.receive_text("?"), Refuse)["code"] == "too_many_errors"
     assert session.receive_text("?") == []
 
@@ -231,7 +232,7 @@ def test_telephony_envelopes_are_refused_at_once(event: str) -> None:
 
 def test_a_control_message_in_a_binary_frame_is_no_audio() -> None:
     session = new()
-    message = only(session.receive_bytes(b'{"type":"end"}'), Reply)
+    message = only(session.receive_bytes(b'{"type":"end"}'), Result)
     assert "text frame" in message["message"]
     assert len(samples_of(session.receive_bytes(AUDIO))) == 3200
 
@@ -259,7 +260,7 @@ def test_any_sequence_of_messages_is_survived(sent: list[bytes | str]) -> None:
         for action in session.receive_text(message) if text else session.receive_bytes(message):
             assert not ended
             ended += isinstance(action, End | Refuse)
-            if isinstance(action, Reply | Refuse):
+            if isinstance(action, Result | Refuse):
                 jsonschema.validate(json.loads(action.text), SERVER_SCHEMA)
 
 
@@ -283,19 +284,82 @@ def test_ready() -> None:
         "channels": 1,
         "step_ms": 160,
         "limits": Limits().model_dump(),
+        "resume_token": None,
+        "resume_window_ms": 0,
+        "resumed": False,
+        "audio_bytes": 0,
+        "controls": 0,
+        "idle_timeout_ms": 0,
+        "max_session_ms": 0,
+    }
+
+
+def test_what_a_resumed_connection_is_told() -> None:
+    info = ServerInfo("tiny-en", ("en",), 160, resume_window_ms=30_000)
+    session = NativeSession("s1", DeclaredFormat(), info, "secret")
+    session.receive_bytes(AUDIO)
+    session.receive_bytes(b'{"type":"end"}')  # counts as bytes, though it is no audio
+    session.receive_text('{"type":"finalize"}')
+    session.receive_text('{"type":"keepalive"}')
+    session.receive_text("?")
+    message = json.loads(session.ready(resumed=True))
+    jsonschema.validate(message, SERVER_SCHEMA)
+    assert message["resumed"] is True
+    assert (message["resume_token"], message["resume_window_ms"]) == ("secret", 30_000)
+    assert (message["audio_bytes"], message["controls"]) == (6400 + 14, 1)
+
+
+def test_every_second_of_audio_is_acknowledged_once() -> None:
+    session = new(DeclaredFormat(Encoding.MULAW, 16_000))
+    session.receive_bytes(bytes(15_999))
+    assert session.acknowledgement() is None
+    session.receive_bytes(bytes(20_001))
+    text = session.acknowledgement()
+    assert text is not None
+    jsonschema.validate(json.loads(text), SERVER_SCHEMA)
+    assert json.loads(text) == {"type": "ack", "audio_bytes": 36_000, "audio_ms": 2250, "controls": 0}
+    assert session.acknowledgement() is None
+
+
+def test_a_session_wound_up_by_the_server_says_why() -> None:
+    session = new(DeclaredFormat(sample_rate=8000))
+    before = samples_of(session.receive_bytes(AUDIO))
+    actions = session.wind_up(EndReason.DRAINING)
+    assert isinstance(actions[-1], End)
+    assert len(before) + len(samples_of(actions)) == 6400
+    assert session.receive_bytes(AUDIO) == []
+    assert session.wind_up(EndReason.IDLE_TIMEOUT) == []
+    assert json.loads(session.event(Done(400, 0)).text)["reason"] == "draining"
+
+
+def test_warnings_carry_their_numbers() -> None:
+    message = json.loads(warning(WarningCode.LAGGING, "2100 ms behind", lag_ms=2100))
+    jsonschema.validate(message, SERVER_SCHEMA)
+    assert message == {
+        "type": "warning",
+        "code": "lagging",
+        "message": "2100 ms behind",
+        "details": {"lag_ms": 2100},
     }
 
 
 def test_partial_final_and_done() -> None:
     words = (Word("three", 320, 560, 0.987654), Word("one", 640, 880, 1.0))
     session = new()
-    partial = json.loads(session.event(Partial(2, "three one", words, 960)))
-    final = json.loads(session.event(Final(2, "three one", words, 1440, Reason.EOU)))
-    done = json.loads(session.event(Done(5000, 1)))
+    events = (
+        Partial(2, "three one", words, 960),
+        Final(2, "three one", words, 1440, Reason.EOU),
+        Done(5000, 1),
+    )
+    results = [session.event(event) for event in events]
+    assert [result.seq for result in results] == [1, 2, 3]
+    assert [result.replaceable for result in results] == [True, False, False]
+    partial, final, done = (json.loads(result.text) for result in results)
     for message in (partial, final, done):
         jsonschema.validate(message, SERVER_SCHEMA)
     assert partial == {
         "type": "partial",
+        "seq": 1,
         "utterance": 2,
         "text": "three one",
         "words": [
@@ -304,8 +368,8 @@ def test_partial_final_and_done() -> None:
         ],
         "audio_ms": 960,
     }
-    assert final == {**partial, "type": "final", "audio_ms": 1440, "reason": "eou"}
-    assert done == {"type": "done", "audio_ms": 5000, "utterances": 1}
+    assert final == {**partial, "type": "final", "seq": 2, "audio_ms": 1440, "reason": "eou"}
+    assert done == {"type": "done", "seq": 3, "audio_ms": 5000, "utterances": 1, "reason": "end"}
 
 
 # Documents
@@ -327,7 +391,7 @@ def test_the_schema_is_valid_and_judges_client_messages() -> None:
 
 def test_the_document_names_every_code_and_limit() -> None:
     text = (DOCS / "protocol.md").read_text(encoding="utf-8")
-    for name in (*ErrorCode, *Reason, *Encoding, *Limits.model_fields):
+    for name in (*ErrorCode, *WarningCode, *EndReason, *Reason, *Encoding, *Limits.model_fields):
         assert f"`{name}`" in text, f"docs/protocol.md does not mention `{name}`"
 
 
@@ -336,7 +400,8 @@ def test_every_example_in_the_document_is_valid() -> None:
     blocks = [block.split("```")[0] for block in text.split("```json\n")[1:]]
     examples = [json.loads(block) for block in blocks]
     kinds = {example["type"] for example in examples}
-    assert kinds >= {"ready", "partial", "final", "error", "done", "finalize", "end", "keepalive"}
+    assert kinds >= {"ready", "queued", "partial", "final", "ack", "warning", "error", "done"}
+    assert kinds >= {"finalize", "end", "keepalive"}
     for example in examples:
         client = example["type"] in ("finalize", "end", "keepalive")
         jsonschema.validate(example, CLIENT_SCHEMA if client else SERVER_SCHEMA)

@@ -35,11 +35,24 @@ async def test_a_session_from_ready_to_done(babble_url: str) -> None:
     assert kinds[-1] == "done"
     assert {"partial", "final"} <= set(kinds)
     assert (outcome.code, outcome.reason) == (1000, "")
-    assert outcome.messages[-1] == {
+    assert outcome.done == {
         "type": "done",
+        "seq": 0,
         "audio_ms": 4000,
         "utterances": len([text for text in outcome.texts if text]),
+        "reason": "end",
     }
+
+
+async def test_results_are_numbered_and_audio_is_acknowledged(babble_url: str) -> None:
+    wrong = "hello"
+    outcome = await session(babble_url, [*cut(PCM, 3200), wrong, '{"type":"finalize"}', PCM, END])
+    results = [m for m in outcome.messages if m["type"] in ("partial", "final", "error", "done")]
+    assert [message["seq"] for message in results] == list(range(1, len(results) + 1))
+    acks = outcome.of("ack")
+    assert [ack["audio_ms"] // 1000 for ack in acks] == [1, 2, 3, 4, 6, 8]
+    assert all(ack["audio_bytes"] == 32 * ack["audio_ms"] for ack in acks)
+    assert [ack["controls"] for ack in acks] == [0, 0, 0, 0, 1, 1]
 
 
 async def test_partials_only_grow_and_finals_complete_them(babble_url: str) -> None:
@@ -64,7 +77,7 @@ async def test_any_fragmentation_gives_the_same_events(babble_url: str, sizes: t
     expected = await session(babble_url, [*cut(data, 3200), END])
     outcome = await session(babble_url, [*cut(data, *sizes), END])
     assert outcome.results == expected.results
-    assert outcome.messages[-1] == expected.messages[-1]
+    assert outcome.done == expected.done
 
 
 async def test_sixteen_interleaved_sessions_equal_the_same_sessions_alone(babble_url: str) -> None:
@@ -115,7 +128,7 @@ async def test_every_finalize_is_answered(babble_url: str) -> None:
 async def test_end_without_audio(babble_url: str) -> None:
     outcome = await session(babble_url, [END])
     assert [message["type"] for message in outcome.messages] == ["ready", "done"]
-    assert outcome.messages[-1] == {"type": "done", "audio_ms": 0, "utterances": 0}
+    assert outcome.messages[-1] == {"type": "done", "seq": 1, "audio_ms": 0, "utterances": 0, "reason": "end"}
     assert outcome.code == 1000
 
 
@@ -128,7 +141,8 @@ async def test_one_sample_then_end(babble_url: str) -> None:
 async def test_audio_and_messages_after_end_are_dropped(babble_url: str) -> None:
     expected = await session(babble_url, [PCM, END])
     outcome = await session(babble_url, [PCM, END, *cut(PCM, 640), END, "?", END])
-    assert outcome.messages[1:] == expected.messages[1:]
+    assert outcome.results == expected.results
+    assert outcome.done == expected.done
     assert len(outcome.of("done")) == 1
     assert outcome.code == 1000
 

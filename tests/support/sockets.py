@@ -34,8 +34,18 @@ class Outcome:
 
     @property
     def results(self) -> list[Message]:
-        """Partials and finals."""
-        return [message for message in self.messages if message["type"] in ("partial", "final")]
+        """Partials and finals, without what depends on the clock or on other messages."""
+        return [
+            {name: value for name, value in message.items() if name not in ("seq", "timing")}
+            for message in self.messages
+            if message["type"] in ("partial", "final")
+        ]
+
+    @property
+    def done(self) -> Message | None:
+        """The last message of a session that came to its end, without its number."""
+        last = self.messages[-1]
+        return {**last, "seq": 0} if last["type"] == "done" else None
 
 
 async def read_all(socket: ClientConnection) -> Outcome:

@@ -41,8 +41,39 @@ class ErrorCode(StrEnum):
     INTERNAL_ERROR = "internal_error"
 
 
+class WarningCode(StrEnum):
+    """What a client should know while its session goes on."""
+
+    LAGGING = "lagging"
+    DRAINING = "draining"
+    IDLE = "idle"
+    SESSION_ENDING = "session_ending"
+
+
+class EndReason(StrEnum):
+    """Why a session came to its end."""
+
+    END = "end"
+    """The client said so."""
+    DRAINING = "draining"
+    """The server is stopping."""
+    IDLE_TIMEOUT = "idle_timeout"
+    """The client sent nothing for ``idle_timeout_ms``."""
+    SESSION_LIMIT = "session_limit"
+    """The session was open for ``max_session_ms``."""
+
+
 class _Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class NumberedMessage(_Message):
+    """A message that belongs to the session and not to the connection: it survives a reconnect."""
+
+    seq: int = Field(
+        ge=1,
+        description="Number in the session, rising; a partial that gave way to a newer one leaves a gap.",
+    )
 
 
 class Limits(_Message):
@@ -95,6 +126,23 @@ class Ready(_Message):
     type: Literal["ready"] = "ready"
     protocol: Literal[1] = PROTOCOL_VERSION
     session: str = Field(description="Identifies this session in the server's log.")
+    resume_token: str | None = Field(
+        description="Continues this session on another connection: /v1/stream?resume=TOKEN&seen=SEQ. Keep it secret. "
+        "None: sessions of this server end with their connection."
+    )
+    resume_window_ms: int = Field(
+        ge=0,
+        description="How long the session waits for that after a connection was lost; 0 without a token.",
+    )
+    resumed: bool = Field(description="True if this connection continues an earlier one.")
+    audio_bytes: int = Field(
+        ge=0, description="Bytes of binary messages received so far: send on from there."
+    )
+    controls: int = Field(ge=0, description="Messages `finalize` and `end` received so far.")
+    idle_timeout_ms: int = Field(
+        ge=0, description="The session ends after this time without audio or `keepalive`; 0: never."
+    )
+    max_session_ms: int = Field(ge=0, description="The session ends after this time; 0: never.")
     model: str
     languages: list[str]
     encoding: Encoding = Field(description="How raw audio is read, unless a WAV header says otherwise.")
@@ -104,7 +152,7 @@ class Ready(_Message):
     limits: Limits
 
 
-class Partial(_Message):
+class Partial(NumberedMessage):
     """The text of the utterance so far. It only grows: it begins with the text of the partial before it."""
 
     type: Literal["partial"] = "partial"
@@ -114,7 +162,7 @@ class Partial(_Message):
     audio_ms: int = Field(ge=0, description="Audio covered when this text was known.")
 
 
-class Final(_Message):
+class Final(NumberedMessage):
     """The text of an utterance that will not change again. Joining all finals gives the whole transcript."""
 
     type: Literal["final"] = "final"
@@ -129,17 +177,49 @@ class Error(_Message):
     """Something was wrong. After a fatal error the server closes; after any other the session goes on."""
 
     type: Literal["error"] = "error"
+    seq: int | None = Field(default=None, ge=1, description="As in results, unless the error is fatal.")
     code: ErrorCode
     message: str
     fatal: bool
+    retry_after: int | None = Field(
+        default=None, ge=1, description="Seconds after which another attempt makes sense, if it does at all."
+    )
 
 
-class Done(_Message):
-    """Last message of a session that was ended by ``end``; the server then closes with code 1000."""
+class Done(NumberedMessage):
+    """Last message of a session; the server then closes, with code 1000 if the client has sent ``end``."""
 
     type: Literal["done"] = "done"
     audio_ms: int = Field(ge=0, description="Length of all audio received.")
     utterances: int = Field(ge=0, description="Finals that carried text.")
+    reason: EndReason
+
+
+class Ack(_Message):
+    """Audio that the session has received: it need not be sent again after a reconnect."""
+
+    type: Literal["ack"] = "ack"
+    audio_bytes: int = Field(ge=0, description="Bytes of binary messages received so far.")
+    audio_ms: int = Field(ge=0, description="The same as audio time.")
+    controls: int = Field(ge=0, description="Messages `finalize` and `end` received so far.")
+
+
+class Queued(_Message):
+    """The server is full, and this client waits for a stream. ``ready`` or an ``error`` follows."""
+
+    type: Literal["queued"] = "queued"
+    position: int = Field(ge=1, description="Place in the queue; 1 is served next.")
+    estimated_wait_ms: int | None = Field(ge=0, description="None while the server has nothing to judge by.")
+    max_wait_ms: int = Field(ge=0, description="Longest wait from now; then comes the error `server_full`.")
+
+
+class ServerWarning(_Message):
+    """Something to know or to act on. The session goes on."""
+
+    type: Literal["warning"] = "warning"
+    code: WarningCode
+    message: str
+    details: dict[str, int] = Field(description="The numbers in the message, by name; times in milliseconds.")
 
 
 class Finalize(_Message):
@@ -160,11 +240,15 @@ class KeepAlive(_Message):
     type: Literal["keepalive"]
 
 
-ServerMessage = Annotated[Ready | Partial | Final | Error | Done, Field(discriminator="type")]
+ServerMessage = Annotated[
+    Ready | Queued | Partial | Final | Ack | ServerWarning | Error | Done, Field(discriminator="type")
+]
 ClientMessage = Annotated[Finalize | End | KeepAlive, Field(discriminator="type")]
 
 CLIENT_MESSAGE: TypeAdapter[Finalize | End | KeepAlive] = TypeAdapter(ClientMessage)
-SERVER_MESSAGE: TypeAdapter[Ready | Partial | Final | Error | Done] = TypeAdapter(ServerMessage)
+SERVER_MESSAGE: TypeAdapter[Ready | Queued | Partial | Final | Ack | ServerWarning | Error | Done] = (
+    TypeAdapter(ServerMessage)
+)
 
 
 def protocol_schema() -> dict[str, Any]:

@@ -16,12 +16,13 @@ from parakeet_live.audio.formats import (
     MAX_CHANNELS,
     MAX_RATE,
     MIN_RATE,
+    TARGET_RATE,
     AudioError,
     DeclaredFormat,
     Encoding,
 )
 from parakeet_live.dialects import messages
-from parakeet_live.dialects.messages import CloseCode, ErrorCode, Limits
+from parakeet_live.dialects.messages import CloseCode, EndReason, ErrorCode, Limits, WarningCode
 from parakeet_live.session import events
 from parakeet_models.mel import Float32
 
@@ -48,10 +49,13 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """Send this text; the session goes on."""
+class Result:
+    """Send this text, which is message ``seq`` of the session; the session goes on."""
 
+    seq: int
     text: str
+    replaceable: bool = False
+    """A later result may take its place: it holds all of its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Refuse:
     """For the close frame, so that it can be read where only the closing is shown."""
 
 
-Action = Audio | Finalize | End | Reply | Refuse
+Action = Audio | Finalize | End | Result | Refuse
 
 
 class BadParameterError(ValueError):
@@ -112,13 +116,15 @@ def _integer(values: dict[str, str], name: str, low: int, high: int) -> int | No
     return number
 
 
-def refusal(code: ErrorCode, message: str, close_code: int) -> Refuse:
-    """A fatal error and the closing that goes with it."""
-    return Refuse(_error(code, message, fatal=True), close_code, code.value)
+def refusal(code: ErrorCode, message: str, close_code: int, retry_after: int | None = None) -> Refuse:
+    """A fatal error and the closing that goes with it; ``retry_after`` in seconds."""
+    error = messages.Error(code=code, message=message, fatal=True, retry_after=retry_after)
+    return Refuse(error.model_dump_json(), close_code, code.value)
 
 
-def _error(code: ErrorCode, message: str, *, fatal: bool) -> str:
-    return messages.Error(code=code, message=message, fatal=fatal).model_dump_json()
+def warning(code: WarningCode, message: str, **details: int) -> str:
+    """A warning; ``details`` are the numbers in its message."""
+    return messages.ServerWarning(code=code, message=message, details=details).model_dump_json()
 
 
 def _shown(text: str) -> str:
@@ -134,26 +140,51 @@ class ServerInfo:
     languages: tuple[str, ...]
     step_ms: int
     limits: Limits = field(default_factory=Limits)
+    resume_window_ms: int = 0
+    idle_timeout_ms: int = 0
+    max_session_ms: int = 0
 
 
 class NativeSession:
-    """One connection of the native protocol, from ``ready`` to ``done``."""
+    """One session of the native protocol, from ``ready`` to ``done``, over one connection or several."""
 
-    def __init__(self, session_id: str, declared: DeclaredFormat, info: ServerInfo) -> None:
+    def __init__(
+        self, session_id: str, declared: DeclaredFormat, info: ServerInfo, resume_token: str | None = None
+    ) -> None:
+        """``resume_token`` continues the session on another connection; None if that is not possible."""
         self._session_id = session_id
         self._declared = declared
         self._info = info
+        self._resume_token = resume_token
+        self._seq = 0
+        """Number of the last result."""
+        self._audio_bytes = 0
+        """Bytes of binary messages received, whatever became of them."""
+        self._samples = 0
+        """The same in samples at the model's rate."""
+        self._acknowledged = 0
+        """Samples when the last acknowledgement was made."""
+        self._controls = 0
+        """Control messages taken."""
+        self._end_reason = EndReason.END
         self._decoder = AudioDecoder(declared)
         self._over = False
         """After ``end`` or a refusal everything that arrives is dropped."""
         self._bad_messages = 0
         self._surplus_told = False
 
-    def ready(self) -> str:
-        """The first message."""
+    def ready(self, *, resumed: bool = False) -> str:
+        """The first message on every connection; ``resumed`` on those after the first."""
         audio = self._declared.resolve()
         return messages.Ready(
             session=self._session_id,
+            resume_token=self._resume_token,
+            resume_window_ms=self._info.resume_window_ms if self._resume_token else 0,
+            resumed=resumed,
+            audio_bytes=self._audio_bytes,
+            controls=self._controls,
+            idle_timeout_ms=self._info.idle_timeout_ms,
+            max_session_ms=self._info.max_session_ms,
             model=self._info.model,
             languages=list(self._info.languages),
             encoding=audio.encoding,
@@ -163,10 +194,17 @@ class NativeSession:
             limits=self._info.limits,
         ).model_dump_json()
 
-    def event(self, event: events.Event) -> str:
+    def event(self, event: events.Event) -> Result:
         """A result of the recogniser as a message."""
         if isinstance(event, events.Done):
-            return messages.Done(audio_ms=event.audio_ms, utterances=event.utterances).model_dump_json()
+            return _result(
+                messages.Done(
+                    seq=self._next_seq(),
+                    audio_ms=event.audio_ms,
+                    utterances=event.utterances,
+                    reason=self._end_reason,
+                )
+            )
         words = [
             messages.Word(
                 text=word.text,
@@ -177,27 +215,56 @@ class NativeSession:
             for word in event.words
         ]
         if isinstance(event, events.Final):
-            return messages.Final(
+            return _result(
+                messages.Final(
+                    seq=self._next_seq(),
+                    utterance=event.utterance,
+                    text=event.text,
+                    words=words,
+                    audio_ms=event.audio_ms,
+                    reason=event.reason,
+                )
+            )
+        return _result(
+            messages.Partial(
+                seq=self._next_seq(),
                 utterance=event.utterance,
                 text=event.text,
                 words=words,
                 audio_ms=event.audio_ms,
-                reason=event.reason,
-            ).model_dump_json()
-        return messages.Partial(
-            utterance=event.utterance, text=event.text, words=words, audio_ms=event.audio_ms
+            ),
+            replaceable=True,
+        )
+
+    def acknowledgement(self) -> str | None:
+        """A message saying what was received, once for every second of audio; None before the second is full."""
+        if self._samples - self._acknowledged < TARGET_RATE:
+            return None
+        self._acknowledged = self._samples
+        return messages.Ack(
+            audio_bytes=self._audio_bytes,
+            audio_ms=self._samples * 1000 // TARGET_RATE,
+            controls=self._controls,
         ).model_dump_json()
+
+    def wind_up(self, reason: EndReason) -> list[Action]:
+        """End the session from our side: the actions of ``end``, and ``done`` tells the reason."""
+        if self._over:
+            return []
+        self._end_reason = reason
+        return self._end()
 
     def receive_bytes(self, data: bytes) -> list[Action]:
         """A binary message, or any slice of one."""
         if self._over or not data:
             return []
+        self._audio_bytes += len(data)
         if _is_control_text(data):
             return self._bad_message(
                 f"control messages must be text frames, this one came as a binary frame: {_shown_bytes(data)}"
             )
         try:
-            actions = _audio(self._decoder.feed(data))
+            actions = self._audio(self._decoder.feed(data))
         except AudioError as error:
             self._over = True
             return [refusal(ErrorCode(error.problem.value), str(error), CloseCode.UNSUPPORTED_DATA)]
@@ -207,7 +274,7 @@ class NativeSession:
                 "the WAV header states the length of its audio; what follows is no WAV chunk and is dropped. "
                 "Write size 0 or 0xFFFFFFFF into the header of a live stream"
             )
-            actions.append(Reply(_error(ErrorCode.AUDIO_AFTER_WAV, message, fatal=False)))
+            actions.append(self._error(ErrorCode.AUDIO_AFTER_WAV, message))
         return actions
 
     def receive_text(self, text: str) -> list[Action]:
@@ -236,12 +303,12 @@ class NativeSession:
             message_in = messages.CLIENT_MESSAGE.validate_python(fields)
         except ValidationError:
             return self._bad_message(f"{_shown(text)} is not a known message; send {ALLOWED_MESSAGES}")
+        if isinstance(message_in, messages.KeepAlive):
+            return []
+        self._controls += 1
         if isinstance(message_in, messages.Finalize):
-            return [*_audio(self._decoder.flush()), Finalize()]
-        if isinstance(message_in, messages.End):
-            self._over = True
-            return [*_audio(self._decoder.end()), End()]
-        return []
+            return [*self._audio(self._decoder.flush()), Finalize()]
+        return self._end()
 
     def _bad_message(self, message: str) -> list[Action]:
         """Answer a message that is not understood; a client that sends nothing else is closed in the end."""
@@ -251,11 +318,28 @@ class NativeSession:
             self._over = True
             text = f"more than {limit} messages were not understood, the last: {message}"
             return [refusal(ErrorCode.TOO_MANY_ERRORS, text, CloseCode.POLICY)]
-        return [Reply(_error(ErrorCode.BAD_MESSAGE, message, fatal=False))]
+        return [self._error(ErrorCode.BAD_MESSAGE, message)]
+
+    def _end(self) -> list[Action]:
+        self._over = True
+        return [*self._audio(self._decoder.end()), End()]
+
+    def _audio(self, samples: Float32) -> list[Action]:
+        self._samples += len(samples)
+        return [Audio(samples)] if len(samples) else []
+
+    def _error(self, code: ErrorCode, message: str) -> Result:
+        """An error after which the session goes on."""
+        return _result(messages.Error(seq=self._next_seq(), code=code, message=message, fatal=False))
+
+    def _next_seq(self) -> int:
+        self._seq += 1
+        return self._seq
 
 
-def _audio(samples: Float32) -> list[Action]:
-    return [Audio(samples)] if len(samples) else []
+def _result(message: messages.NumberedMessage | messages.Error, *, replaceable: bool = False) -> Result:
+    assert message.seq is not None
+    return Result(message.seq, message.model_dump_json(), replaceable)
 
 
 def _is_control_text(data: bytes) -> bool:

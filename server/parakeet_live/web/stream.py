@@ -24,7 +24,7 @@ from parakeet_live.dialects.native import (
     Finalize,
     NativeSession,
     Refuse,
-    Reply,
+    Result,
     ServerInfo,
     parse_query,
     refusal,
@@ -32,7 +32,7 @@ from parakeet_live.dialects.native import (
 from parakeet_live.engine.backend import CapacityError, EngineError
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.engine.stream import Stream
-from parakeet_live.session.events import Final, Partial, Reason
+from parakeet_live.session.events import Final, Reason
 from parakeet_live.settings import Settings
 from parakeet_live.web.outbox import Closing, Outbox
 
@@ -151,6 +151,8 @@ class _Connection:
             data = message["bytes"]
             for start in range(0, len(data), SLICE_BYTES):
                 await self._apply(self._session.receive_bytes(data[start : start + SLICE_BYTES]))
+                if acknowledgement := self._session.acknowledgement():
+                    self._outbox.put(acknowledgement)
                 await self._stream.wait_below(self._settings.max_backlog_ms)
                 if self._outbox.closed:
                     break
@@ -166,7 +168,7 @@ class _Connection:
                     self._stream.finalize()
                 case End():
                     self._stream.end()
-                case Reply(text):
+                case Result(text=text):
                     self._outbox.put(text)
                 case Refuse():
                     self._refuse(action)
@@ -179,7 +181,8 @@ class _Connection:
         """Recogniser to outbox, without ever waiting for the client."""
         try:
             async for event in self._stream:
-                self._outbox.put(self._session.event(event), replaceable=isinstance(event, Partial))
+                result = self._session.event(event)
+                self._outbox.put(result.text, replaceable=result.replaceable)
                 if isinstance(event, Final) and event.reason is Reason.FINALIZE:
                     self._finalizes.release()
                 if self._outbox.overfull:
