@@ -57,6 +57,11 @@ class Recognition(BaseModel):
         description="Batches that run at the same time, one core each. "
         "By default as many as this process may use cores, by its affinity and its container's quota.",
     )
+    warm_up: bool = Field(
+        default=True,
+        description="Run every kind of batch before the first client, and measure how many streams this machine "
+        "carries. Without it the server is ready a little sooner and slow for its first clients.",
+    )
 
 
 class Connections(BaseModel):

@@ -73,7 +73,7 @@ async def test_a_client_that_never_reads_is_given_up(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(stream, "_send", blocked)
-    settings = Settings(max_unsent_messages=3, close_timeout_s=0.1)
+    settings = Settings(warm_up=False, max_unsent_messages=3, close_timeout_s=0.1)
     caplog.set_level("INFO")
     async with (
         serving(Recognizer.load(random_bundle, max_streams=1), settings) as url,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from parakeet_live.web.app import STATS_PATH
+from parakeet_live.web.probes import STATS_PATH
 
 HTTP_TIMEOUT = 10.0
 """Seconds for an answer; a server under load answers late, one that never answers has no statistics."""

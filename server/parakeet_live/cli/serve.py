@@ -15,10 +15,11 @@ from parakeet_live.configuration import Configuration
 def serve(configuration: Configuration) -> None:
     """Start the server. Clients stream audio to ws://HOST:PORT/v1/stream and get text back.
 
-    The first line on standard output is "listening on URL", printed once connections are accepted.
+    The first line on standard output is "listening on URL", printed once clients are admitted.
     Ctrl-C stops the server. Every setting is also an environment variable and a line of a settings file:
     `parakeet-live config` prints them all with their values.
     """
+    from parakeet_live.engine.backend import EngineError
     from parakeet_live.web.app import create_app
     from parakeet_live.web.run import run_server
 
@@ -29,6 +30,8 @@ def serve(configuration: Configuration) -> None:
     app = create_app(choose_bundle(settings.model), settings)
     try:
         run_server(app, settings, on_started=_announce)
+    except EngineError as error:
+        fail(f"the model cannot be run: {error}")
     except OSError as error:
         fail(_listening_problem(error, settings.host, settings.port))
 

@@ -29,6 +29,7 @@ class ErrorCode(StrEnum):
     WRONG_PATH = "wrong_path"
     BAD_PARAMETER = "bad_parameter"
     SERVER_FULL = "server_full"
+    NOT_READY = "not_ready"
     UNSUPPORTED_CONTAINER = "unsupported_container"
     UNSUPPORTED_WAV = "unsupported_wav"
     FORMAT_MISMATCH = "format_mismatch"

@@ -21,10 +21,12 @@ from parakeet_live.engine.cost import CostModel
 from parakeet_live.engine.scheduler import BatchPolicy, ReadyStep
 from parakeet_live.engine.stats import EngineStats, Histogram
 from parakeet_live.engine.stream import Stream
+from parakeet_live.engine.warmup import Capacity, warm_up
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.bundle import Bundle
 from parakeet_models.frames import SUBSAMPLING_FACTOR
+from parakeet_models.mel import Float32
 
 MAX_WAIT = 0.13
 """Longest time a step waits for company, in seconds; less than the period of a live step, so none is overtaken."""
@@ -129,6 +131,12 @@ class Recognizer:
     def step_cost_ms(self) -> float:
         """Time of one live step of one stream alone, as things are now, in milliseconds."""
         return self._cost.single * 1000
+
+    def warm_up(self, speech: Float32) -> Capacity:
+        """Before the first stream: run every kind of batch on this speech, and measure. Blocks for seconds."""
+        return warm_up(
+            self._backend, self._manifest, speech, lanes=self._lanes, max_batch=self._policy.max_batch
+        )
 
     async def __aenter__(self) -> Self:
         self._pool = ThreadPoolExecutor(max_workers=self._lanes, thread_name_prefix="engine-lane")

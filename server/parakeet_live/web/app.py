@@ -2,72 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.metadata import version
-from typing import Any
 
 from fastapi import FastAPI, WebSocket
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from parakeet_live.audio.formats import TARGET_RATE
 from parakeet_live.dialects.messages import CloseCode, ErrorCode
+from parakeet_live.engine.backend import EngineError
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.settings import Settings
+from parakeet_live.web.lifecycle import Lifecycle, NotReadyError
 from parakeet_live.web.page import START_PAGE
+from parakeet_live.web.probes import probe_routes
 from parakeet_live.web.stream import refuse_stream, serve_stream
 from parakeet_models.bundle import Bundle
 
 STREAM_PATH = "/v1/stream"
-STATS_PATH = "/v1/stats"
 
 
 def create_app(bundle: Bundle, settings: Settings) -> FastAPI:
-    """The application that serves a bundle."""
-    recognizer = Recognizer.load(bundle, max_streams=settings.max_streams, lanes=settings.lanes)
-    return build_app(recognizer, settings)
+    """The application that serves a bundle; it is loaded once the application runs."""
+
+    def load() -> Recognizer:
+        recognizer = Recognizer.load(bundle, max_streams=settings.max_streams, lanes=settings.lanes)
+        if recognizer.sample_rate != TARGET_RATE:
+            raise EngineError(
+                f"the model takes {recognizer.sample_rate} Hz; the server is built for {TARGET_RATE} Hz"
+            )
+        return recognizer
+
+    return build_app(load, settings)
 
 
-def build_app(recognizer: Recognizer, settings: Settings) -> FastAPI:
-    """The application around a recogniser, which starts and stops with it."""
-    if recognizer.sample_rate != TARGET_RATE:
-        raise ValueError(
-            f"the model takes {recognizer.sample_rate} Hz; the server is built for {TARGET_RATE} Hz"
-        )
+def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
+    """The application around the recogniser that ``load`` returns; ``app.state.lifecycle`` is its Lifecycle."""
+    lifecycle = Lifecycle(load, warm_up=settings.warm_up)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with recognizer:
+        async with lifecycle:
             yield
 
     app = FastAPI(title="parakeet-live", lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
+    app.state.lifecycle = lifecycle
+    app.include_router(probe_routes(lifecycle))
 
     @app.get("/", response_class=HTMLResponse)
     async def start_page() -> str:
         return START_PAGE
-
-    @app.get("/healthz")
-    async def health() -> dict[str, str | int]:
-        return {
-            "status": "ok",
-            "version": version("parakeet-live"),
-            "model": recognizer.bundle_name,
-            "active_streams": recognizer.active_streams,
-            "max_streams": recognizer.max_streams,
-        }
-
-    @app.get(STATS_PATH)
-    async def stats() -> dict[str, Any]:
-        return {
-            "streams": {
-                "active": recognizer.active_streams,
-                "max": recognizer.max_streams,
-                "largest_backlog_ms": recognizer.largest_backlog_ms,
-            },
-            "lanes": recognizer.lanes,
-            "step_cost_ms": round(recognizer.step_cost_ms, 2),
-            "engine": recognizer.stats.snapshot(),
-        }
 
     @app.get(STREAM_PATH)
     @app.get(STREAM_PATH + "/")
@@ -81,6 +65,12 @@ def build_app(recognizer: Recognizer, settings: Settings) -> FastAPI:
     @app.websocket(STREAM_PATH)
     @app.websocket(STREAM_PATH + "/")
     async def stream(websocket: WebSocket) -> None:
+        try:
+            recognizer = lifecycle.admit()
+        except NotReadyError as error:
+            message = f"{error}; try again in some seconds"
+            await refuse_stream(websocket, ErrorCode.NOT_READY, message, CloseCode.TRY_AGAIN_LATER)
+            return
         await serve_stream(websocket, recognizer, settings)
 
     @app.websocket("/{path:path}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -15,11 +17,14 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from parakeet_live.settings import Settings
 from parakeet_live.web.app import STREAM_PATH
+from parakeet_live.web.lifecycle import Lifecycle
 from parakeet_live.web.upgrade import UpgradeProtocol
+
+log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
-    """uvicorn with this project's settings; ``announce`` is called once connections are accepted."""
+    """uvicorn with this project's settings; ``announce`` is called once clients are admitted."""
 
     def __init__(self, app: FastAPI, settings: Settings, announce: Callable[[], None]) -> None:
         super().__init__(
@@ -40,28 +45,50 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=settings.shutdown_s,
             )
         )
+        self.failure: Exception | None = None
+        """Why the application could not start."""
+        self._lifecycle: Lifecycle = app.state.lifecycle
         self._announce = announce
+        self._starting: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._announce()
+        self._starting = asyncio.create_task(self._wait_until_started())
+
+    async def _wait_until_started(self) -> None:
+        try:
+            await self._lifecycle.started()
+        except Exception as error:
+            self.failure = error
+            self.should_exit = True
+        else:
+            self._announce()
 
 
 def run_server(app: FastAPI, settings: Settings, on_started: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM. Port 0 takes a free one.
 
-    ``on_started`` gets the URL of the stream once connections are accepted. OSError if the port is taken.
+    ``on_started`` gets the URL of the stream once clients are admitted; health checks are answered before. OSError if
+    the port is taken; what loading the model raised, if that failed.
     """
     host = settings.host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, settings.port), family=family) as listener:
         shown = f"[{host}]" if ":" in host else host
-        url = f"ws://{shown}:{listener.getsockname()[1]}{STREAM_PATH}"
-        # What was loaded stays for good: the garbage collector need not walk over it again and again.
-        gc.collect()
-        gc.freeze()
+        address = f"{shown}:{listener.getsockname()[1]}"
+        log.info("health checks are answered at http://%s; loading the model", address)
+
+        def announce() -> None:
+            # What was loaded stays for good: the garbage collector need not walk over it again and again.
+            gc.collect()
+            gc.freeze()
+            on_started(f"ws://{address}{STREAM_PATH}")
+
+        server = Server(app, settings, announce)
         with _signals_end_quietly():
-            Server(app, settings, lambda: on_started(url)).run(sockets=[listener])
+            server.run(sockets=[listener])
+    if server.failure is not None:
+        raise server.failure
 
 
 @contextmanager

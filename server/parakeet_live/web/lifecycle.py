@@ -1,0 +1,169 @@
+"""The life of the server: loading, warming, ready, draining. One owner for what the health checks report."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from parakeet_live.audio.files import read_blocks
+from parakeet_live.demo import RECORDING
+from parakeet_live.engine.recognizer import Recognizer
+from parakeet_live.engine.warmup import Capacity
+from parakeet_models.mel import Float32
+
+log = logging.getLogger(__name__)
+
+WARM_UP_SECONDS = 2.0
+"""Length of the recording that the server recognises before it takes clients."""
+
+
+class Phase(StrEnum):
+    """What the server is doing. Clients are admitted in READY alone."""
+
+    LOADING = "loading"
+    WARMING = "warming"
+    READY = "ready"
+    DRAINING = "draining"
+    FAILED = "failed"
+
+
+class NotReadyError(Exception):
+    """There is no recogniser to talk to, or no new client may; ``phase`` says why."""
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(f"the server is {phase}")
+        self.phase = phase
+
+
+class Lifecycle:
+    """Loads the recogniser beside the running event loop, so that health checks are answered from the first moment.
+
+    Use as ``async with``; :meth:`started` returns when clients are admitted.
+    """
+
+    def __init__(self, load: Callable[[], Recognizer], *, warm_up: bool = True) -> None:
+        """``load`` blocks for as long as the model needs; it is called on a thread."""
+        self.phase = Phase.LOADING
+        self.capacity: Capacity | None = None
+        """Measured by the warm-up."""
+        self._load = load
+        self._warm_up = warm_up
+        self._recognizer: Recognizer | None = None
+        self._stack = AsyncExitStack()
+        self._start: asyncio.Task[None] | None = None
+
+    @property
+    def recognizer(self) -> Recognizer:
+        """The running recogniser. Raises NotReadyError before it runs."""
+        if self._recognizer is None:
+            raise NotReadyError(self.phase)
+        return self._recognizer
+
+    @property
+    def saturated(self) -> bool:
+        """True while a further client would find no free stream."""
+        return self._recognizer is not None and (
+            self._recognizer.active_streams >= self._recognizer.max_streams
+        )
+
+    @property
+    def status(self) -> str:
+        """One word for health checks: the phase, or "saturated"."""
+        return "saturated" if self.phase is Phase.READY and self.saturated else self.phase.value
+
+    def admit(self) -> Recognizer:
+        """The recogniser for a new client. Raises NotReadyError unless the server is ready."""
+        if self.phase is not Phase.READY:
+            raise NotReadyError(self.phase)
+        return self.recognizer
+
+    def drain(self) -> None:
+        """Admit nobody from now on."""
+        self.phase = Phase.DRAINING
+
+    async def started(self) -> None:
+        """Return once clients are admitted. Raises what loading or warming up raised."""
+        assert self._start is not None
+        await asyncio.shield(self._start)
+
+    async def __aenter__(self) -> Self:
+        self._start = asyncio.create_task(self._run_start())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._start is not None
+        self.drain()
+        self._start.cancel()
+        await asyncio.gather(self._start, return_exceptions=True)
+        await self._stack.aclose()
+
+    async def _run_start(self) -> None:
+        try:
+            await self._bring_up()
+        except Exception:
+            self.phase = Phase.FAILED
+            raise
+
+    async def _bring_up(self) -> None:
+        recognizer = await asyncio.to_thread(self._load)
+        await self._stack.enter_async_context(recognizer)
+        if self._warm_up:
+            self._enter(Phase.WARMING)
+            speech = await asyncio.to_thread(_speech)
+            self.capacity = await asyncio.to_thread(recognizer.warm_up, speech)
+            await _recognise(recognizer, speech)
+            _report(self.capacity, recognizer)
+        self._recognizer = recognizer
+        self._enter(Phase.READY)
+
+    def _enter(self, phase: Phase) -> None:
+        """The next phase, unless the server is already on its way out."""
+        if self.phase is not Phase.DRAINING:
+            self.phase = phase
+
+
+def _speech() -> Float32:
+    """Some seconds of the demo recording, float32[n] at 16 kHz."""
+    return np.concatenate(list(read_blocks(RECORDING)))[: int(WARM_UP_SECONDS * 16_000)]
+
+
+async def _recognise(recognizer: Recognizer, speech: Float32) -> None:
+    """One whole stream, from samples to events."""
+    stream = recognizer.open()
+    try:
+        stream.push(speech)
+        stream.end()
+        async for _ in stream:
+            pass
+    finally:
+        stream.close()
+
+
+def _report(capacity: Capacity, recognizer: Recognizer) -> None:
+    log.info(
+        "measured: real-time factor %.3f for one live stream, about %d live streams on %d lanes",
+        capacity.real_time_factor,
+        capacity.streams,
+        recognizer.lanes,
+    )
+    if capacity.streams == 0:
+        log.warning(
+            "this machine is too slow for this model: one second of speech takes %.1f s, so text will fall behind. "
+            "Use a smaller model or eight-bit weights, or give it more processor time",
+            capacity.real_time_factor,
+        )
+    elif recognizer.max_streams > capacity.streams:
+        log.warning(
+            "max_streams is %d, but this machine carries about %d live streams: set it lower, or streams will lag",
+            recognizer.max_streams,
+            capacity.streams,
+        )

@@ -1,0 +1,65 @@
+"""Plain HTTP for monitoring: is it alive, may it get clients, what has it done."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from parakeet_live.web.lifecycle import Lifecycle, NotReadyError, Phase
+
+HEALTH_PATH = "/healthz"
+READY_PATH = "/readyz"
+STATS_PATH = "/v1/stats"
+
+
+def probe_routes(lifecycle: Lifecycle) -> APIRouter:
+    """The routes, answered from the first moment on."""
+    routes = APIRouter()
+
+    @routes.get(HEALTH_PATH)
+    async def health() -> dict[str, str | int]:
+        found: dict[str, str | int] = {
+            "status": "ok",
+            "state": lifecycle.status,
+            "version": version("parakeet-live"),
+        }
+        try:
+            recognizer = lifecycle.recognizer
+        except NotReadyError:
+            return found
+        return found | {
+            "model": recognizer.bundle_name,
+            "active_streams": recognizer.active_streams,
+            "max_streams": recognizer.max_streams,
+        }
+
+    @routes.get(READY_PATH)
+    async def ready() -> JSONResponse:
+        status = lifecycle.status
+        return JSONResponse({"status": status}, 200 if status == Phase.READY else 503)
+
+    @routes.get(STATS_PATH)
+    async def stats() -> JSONResponse:
+        try:
+            recognizer = lifecycle.recognizer
+        except NotReadyError as error:
+            return JSONResponse({"error": str(error)}, 503)
+        found: dict[str, Any] = {
+            "streams": {
+                "active": recognizer.active_streams,
+                "max": recognizer.max_streams,
+                "largest_backlog_ms": recognizer.largest_backlog_ms,
+            },
+            "lanes": recognizer.lanes,
+            "step_cost_ms": round(recognizer.step_cost_ms, 2),
+            "engine": recognizer.stats.snapshot(),
+        }
+        if lifecycle.capacity is not None:
+            found["real_time_factor"] = round(lifecycle.capacity.real_time_factor, 4)
+            found["streams"]["suggested_max"] = lifecycle.capacity.streams
+        return JSONResponse(found)
+
+    return routes
