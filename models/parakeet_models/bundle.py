@@ -112,25 +112,30 @@ class Parity(_Strict):
     """Share of tokens that both emit on the same encoder frame, PyTorch offline and the bundle in live steps."""
 
 
-class Manifest(_Strict):
-    """What ``manifest.json`` holds."""
+class ModelInfo(_Strict):
+    """What sessions and engines must know of a model, whatever it is stored as."""
 
-    format: Literal[1] = 1
     name: str = Field(min_length=1)
     description: str = ""
     languages: tuple[str, ...] = Field(min_length=1)
     licence: str
     source: str
-    runtime: Literal["onnx"] = "onnx"
-    weights: Precision = "fp32"
     weights_origin: WeightsOrigin = "trained"
     """``random``: for benchmarks only, the words are noise."""
-    parity: Parity | None = None
-    geometry: Geometry
     mel: MelParameters
     tokens: TokenIds
     step_sizes: tuple[int, ...] = Field(min_length=1)
     """Encoder frames per step that the graph was checked with, smallest first; the smallest is the live step."""
+
+
+class Manifest(ModelInfo):
+    """What ``manifest.json`` holds."""
+
+    format: Literal[1] = 1
+    runtime: Literal["onnx"] = "onnx"
+    weights: Precision = "fp32"
+    parity: Parity | None = None
+    geometry: Geometry
     files: tuple[BundleFile, ...]
 
     @model_validator(mode="after")
