@@ -174,6 +174,11 @@ class Bundle:
     directory: Path
     manifest: Manifest
 
+    @property
+    def bytes(self) -> int:
+        """Size of all its files together."""
+        return sum(file.bytes for file in self.manifest.files)
+
     def path(self, role: Role) -> Path:
         """Path of the file with this role."""
         for file in self.manifest.files:

@@ -1,4 +1,4 @@
-"""altunenes' ONNX export (``parakeet-rs``, ``realtime_eou_120m-v1-onnx``): prediction network and joint in one graph."""
+"""altunenes' ONNX export (``realtime_eou_120m-v1-onnx``, for parakeet-rs): decoder and joint are one graph."""
 
 from __future__ import annotations
 

@@ -38,6 +38,11 @@ def assemble(
         raise LayoutError(
             f"{encoder.path}: the number of mel bands is left free; export it with a fixed number, or {CONVERT}"
         )
+    sizes = (*encoder.ports.channel.shape[2:], *encoder.ports.time.shape[2:])
+    if None in sizes:
+        raise LayoutError(
+            f"{encoder.path}: the caches' sizes are left free; export it with fixed ones, or {CONVERT}"
+        )
     if mel is None:
         mel = MelParameters(bins=bins)
     elif mel.bins != bins:

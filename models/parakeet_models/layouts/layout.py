@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from parakeet_models.bundle import ModelInfo, TokenIds
+from parakeet_models.bundle import Bundle, ModelInfo, TokenIds
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.layouts.ports import CombinedPorts, EncoderPorts, JointPorts, PartPorts, PredictionPorts
 from parakeet_models.mel import MelParameters
@@ -89,6 +89,16 @@ class ForeignBundle:
     directory: Path
     manifest: ModelInfo
     layout: Layout
+
+    @property
+    def bytes(self) -> int:
+        """Size of its graphs together; a Core ML model is a directory."""
+        files = (file for path in self.layout.files.values() for file in (path, *path.rglob("*")))
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+
+AnyBundle = Bundle | ForeignBundle
+"""What a command is given to run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,9 @@ def load_model(directory: Path) -> Bundle | ForeignBundle:
 
 
 def describe(directory: Path, runtime: LayoutRuntime | None = None) -> Layout:
-    """What a directory of published graphs holds. Where it has both kinds of graphs, ``runtime`` chooses; the default is
-    Core ML on a Mac and ONNX elsewhere.
+    """What a directory of published graphs holds.
+
+    Where it has graphs of both kinds, ``runtime`` chooses; the default is Core ML on a Mac and ONNX elsewhere.
 
     Raises:
         LayoutError: nothing is recognised, or what is recognised cannot be run; with the reason and the remedy.
@@ -116,5 +117,3 @@ def _name(layout: Layout) -> str:
     """The directory's name, and that of the one above where it only names a variant ("320ms")."""
     directory = layout.directory.resolve()
     return f"{directory.parent.name}/{directory.name}" if directory.name[:1].isdigit() else directory.name
-
-

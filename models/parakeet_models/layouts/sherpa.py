@@ -41,8 +41,8 @@ def recognise(graphs: Graphs) -> Layout | None:
         )
     if metadata.get(NORMALISATION):
         raise LayoutError(
-            f"{encoder.path}: {NORMALISATION} is {metadata[NORMALISATION]!r}; features that are normalised over a whole "
-            "recording cannot be streamed exactly: use a model whose features are not normalised, as Parakeet-EOU's"
+            f"{encoder.path}: {NORMALISATION} is {metadata[NORMALISATION]!r}; features normalised by recording "
+            "cannot be streamed exactly: use a model without normalisation, such as Parakeet-EOU"
         )
     return assemble(
         graphs,

@@ -128,9 +128,7 @@ def _of_package(path: Path) -> Signature:
     try:
         spec.ParseFromString(found[0].read_bytes())
     except Exception as error:
-        raise LayoutError(
-            f"{path}: not a Core ML package ({error!r}); copy or download it again"
-        ) from None
+        raise LayoutError(f"{path}: not a Core ML package ({error!r}); copy or download it again") from None
     interface = spec.description
     return Signature(
         _ports_of_package(interface.input),

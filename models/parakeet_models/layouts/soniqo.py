@@ -1,4 +1,4 @@
-"""soniqo's exports (``Parakeet-EOU-120M-CoreML-INT8`` and its ONNX sibling): a looped-back ``pre_cache``, ``config.json``.
+"""soniqo's exports (``Parakeet-EOU-120M-CoreML-INT8`` and its ONNX sibling): ``pre_cache`` is looped back.
 
 The cadence is stated in ``config.json``; its numbers are checked, because published ones have been inconsistent.
 """

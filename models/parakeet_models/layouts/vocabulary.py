@@ -68,7 +68,7 @@ def _of_tokens_txt(text: str) -> Mapping[int, str]:
 
 
 def _of_tokenizer_json(text: str) -> Mapping[int, str]:
-    """The format of Hugging Face's ``tokenizers``: a dictionary (BPE) or a list with scores (Unigram), and added tokens."""
+    """Hugging Face's ``tokenizers``: a dictionary (BPE) or a list with scores (Unigram), and added tokens."""
     content: Any = json.loads(text)
     vocabulary = content["model"]["vocab"]
     if isinstance(vocabulary, list):

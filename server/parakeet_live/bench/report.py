@@ -16,7 +16,7 @@ from parakeet_live.bench.linear import fit_line
 from parakeet_live.bench.results import Quantiles
 from parakeet_live.bench.run import Run
 from parakeet_live.engine.cores import usable_cores
-from parakeet_models.bundle import Manifest
+from parakeet_models.bundle import ModelInfo
 
 
 def linearity(runs: Sequence[Run]) -> float | None:
@@ -51,7 +51,7 @@ def document(
     runs: Sequence[Run],
     *,
     started: str,
-    model: Manifest | None,
+    model: ModelInfo | None,
     settings: dict[str, Any],
     max_streams: int | None,
 ) -> dict[str, Any]:

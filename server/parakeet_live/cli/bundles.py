@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from parakeet_live.cli.console import fail, notes
-from parakeet_models.bundle import Bundle, BundleError, embedded_bundle, load_bundle
+from parakeet_models.bundle import BundleError, embedded_bundle
+from parakeet_models.layouts import AnyBundle, load_model
 
 ModelOption = Annotated[
     Path | None,
@@ -20,10 +21,10 @@ ModelOption = Annotated[
 ]
 
 
-def choose_bundle(directory: Path | None) -> Bundle:
+def choose_bundle(directory: Path | None) -> AnyBundle:
     """The bundle in ``directory``, or the embedded one; says which on standard error, and why."""
     try:
-        bundle = load_bundle(directory) if directory else embedded_bundle()
+        bundle: AnyBundle = load_model(directory) if directory else embedded_bundle()
     except BundleError as error:
         fail(str(error))
     manifest = bundle.manifest

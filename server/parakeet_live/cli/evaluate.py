@@ -75,7 +75,7 @@ def evaluate(
     transcriber = Transcriber(bundle)
     loaded = Model(
         name=bundle.manifest.name,
-        bytes=sum(file.bytes for file in bundle.manifest.files),
+        bytes=bundle.bytes,
         load_seconds=time.perf_counter() - started,
     )
     padding = Padding(padding_ms, noise_dbfs)

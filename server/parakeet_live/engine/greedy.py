@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parakeet_live.engine.backend import Emission
-from parakeet_models.bundle import Geometry, TokenIds
+from parakeet_models.bundle import TokenIds
 from parakeet_models.mel import Float32
 
 MAX_SYMBOLS_PER_FRAME = 10
@@ -39,10 +39,22 @@ class DecoderNetworks(Protocol):
         ...
 
 
+class DecoderSizes(Protocol):
+    """Length of the prediction network's states, and of its prediction, as the networks hand it to the joint."""
+
+    @property
+    def prediction_hidden(self) -> int: ...
+
+    @property
+    def joint_hidden(self) -> int: ...
+
+
 class GreedyDecoder:
     """Owns the prediction-network state of every slot."""
 
-    def __init__(self, networks: DecoderNetworks, geometry: Geometry, tokens: TokenIds, slots: int) -> None:
+    def __init__(
+        self, networks: DecoderNetworks, geometry: DecoderSizes, tokens: TokenIds, slots: int
+    ) -> None:
         self._networks = networks
         self._blank = tokens.blank
         self._ends = np.array([token for token in (tokens.eou, tokens.eob) if token is not None])

@@ -8,7 +8,7 @@ from parakeet_live.engine.backends import BackendChoice, open_backend
 from parakeet_live.session.events import Event
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
-from parakeet_models.bundle import Bundle
+from parakeet_models.layouts import AnyBundle
 from parakeet_models.mel import Float32
 
 
@@ -17,7 +17,7 @@ class Transcriber:
 
     def __init__(
         self,
-        bundle: Bundle,
+        bundle: AnyBundle,
         step_frames: int | None = None,
         *,
         backend: BackendChoice = BackendChoice.AUTO,

@@ -24,8 +24,8 @@ from parakeet_live.engine.stream import Stream
 from parakeet_live.engine.warmup import Capacity, warm_up
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
-from parakeet_models.bundle import Bundle
 from parakeet_models.frames import SUBSAMPLING_FACTOR
+from parakeet_models.layouts import AnyBundle
 from parakeet_models.mel import Float32
 
 MAX_WAIT = 0.13
@@ -43,7 +43,7 @@ class Recognizer:
 
     def __init__(
         self,
-        bundle: Bundle,
+        bundle: AnyBundle,
         backend: Backend,
         *,
         lanes: int | None = None,
@@ -82,7 +82,7 @@ class Recognizer:
     @classmethod
     def load(
         cls,
-        bundle: Bundle,
+        bundle: AnyBundle,
         *,
         max_streams: int = 64,
         lanes: int | None = None,

@@ -26,7 +26,7 @@ from parakeet_live.session.events import Done, Event, Final, Partial, Reason
 from parakeet_live.session.timeline import Timeline
 from parakeet_live.session.utterance import Utterance
 from parakeet_live.session.vocabulary import Vocabulary
-from parakeet_models.bundle import Manifest
+from parakeet_models.bundle import ModelInfo
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.mel import Float32
 
@@ -45,7 +45,7 @@ class _Mark(Enum):
 class Session:
     """The state of one stream. One owner; not thread-safe."""
 
-    def __init__(self, manifest: Manifest, vocabulary: Vocabulary) -> None:
+    def __init__(self, manifest: ModelInfo, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._mel_parameters = manifest.mel
         self._rate = manifest.mel.sample_rate

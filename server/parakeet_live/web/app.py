@@ -17,12 +17,12 @@ from parakeet_live.web.lifecycle import Lifecycle, NotReadyError
 from parakeet_live.web.page import START_PAGE
 from parakeet_live.web.probes import probe_routes
 from parakeet_live.web.stream import refuse_stream, serve_stream
-from parakeet_models.bundle import Bundle
+from parakeet_models.layouts import AnyBundle
 
 STREAM_PATH = "/v1/stream"
 
 
-def create_app(bundle: Bundle, settings: Settings) -> FastAPI:
+def create_app(bundle: AnyBundle, settings: Settings) -> FastAPI:
     """The application that serves a bundle; it is loaded once the application runs."""
 
     def load() -> Recognizer:

@@ -1,0 +1,73 @@
+"""Is a published graph fit to be streamed? Asked when it is loaded, of the graph itself.
+
+Two windows of sound on empty caches tell. The graph must remember exactly the frames by which its runtime advances
+(some published ones remember more, so that their past runs ahead of the audio), these must be whole attention chunks,
+and what lies in the window behind them must not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parakeet_live.engine.backend import EngineError
+from parakeet_live.engine.nemo.encoder import PAST, SILENCE, WindowedEncoder
+from parakeet_models.frames import SUBSAMPLING_FACTOR
+from parakeet_models.layouts.layout import ATTENTION_CHUNK, Layout
+
+FRAME_MS = 80
+TOLERANCE = 0.01
+"""Largest difference, relative to the peak, between what must be equal: half precision is a tenth of it."""
+
+
+def check_cadence(layout: Layout, encoder: WindowedEncoder) -> None:
+    """Run the graph twice.
+
+    Raises:
+        EngineError: naming what is wrong with the graph and what to use instead.
+    """
+    path, hop = layout.encoder.path, layout.hop
+    used = PAST + SUBSAMPLING_FACTOR * (hop - 1) + 1
+    """Mel frames of the window up to the one that the last kept frame sits on."""
+
+    def refuse(reason: str) -> EngineError:
+        return EngineError(f"{path}: {reason}. Instead, {layout.remedy}")
+
+    if encoder.window_frames < used:
+        raise refuse(
+            f"its window of {encoder.window_frames} mel frames is too short to advance by {hop} encoder frames, "
+            f"which need {used}"
+        )
+    random = np.random.default_rng(0)
+    window = random.normal(-8.0, 3.0, (encoder.window_frames, encoder.bins)).astype(np.float32)
+    frames, caches = encoder.call(window, len(window), encoder.empty_caches())
+    remembered = int(caches.valid.ravel()[0])
+    if remembered != hop:
+        raise refuse(
+            f"it remembers {remembered} encoder frames of a step ({FRAME_MS * remembered} ms) but advances by {hop} "
+            f"({FRAME_MS * hop} ms), so what it takes for the past would not be what was said"
+        )
+    if hop % ATTENTION_CHUNK:
+        raise refuse(
+            f"it advances by {hop} encoder frames, which breaks the network's attention chunks of {ATTENTION_CHUNK}"
+        )
+    if len(frames) < hop or not np.isfinite(frames).all():
+        raise refuse(
+            f"it gives {len(frames)} encoder frames, or numbers that are not finite, for a step of {hop}"
+        )
+    other = window.copy()
+    other[used:] = SILENCE
+    again, other_caches = encoder.call(other, len(other), encoder.empty_caches())
+    pairs = (
+        (frames[:hop], again[:hop]),
+        (caches.channel, other_caches.channel),
+        (caches.time, other_caches.time),
+    )
+    if any(_differ(*pair) for pair in pairs):
+        raise refuse(
+            f"the {hop} encoder frames it keeps depend on audio behind them, which a stream does not have yet"
+        )
+
+
+def _differ(one: np.ndarray, other: np.ndarray) -> bool:
+    peak = max(1e-6, float(np.abs(one).max()))
+    return float(np.abs(one.astype(np.float32) - other.astype(np.float32)).max()) > TOLERANCE * peak
