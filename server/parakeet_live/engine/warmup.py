@@ -14,7 +14,7 @@ import numpy as np
 
 from parakeet_live.audio.mel import StreamingMel
 from parakeet_live.engine.backend import Backend, StepInput
-from parakeet_models.bundle import Manifest
+from parakeet_models.bundle import ModelInfo
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.mel import Float32
 
@@ -38,7 +38,7 @@ class Capacity:
 
 
 def warm_up(
-    backend: Backend, manifest: Manifest, samples: Float32, *, lanes: int, max_batch: int
+    backend: Backend, manifest: ModelInfo, samples: Float32, *, lanes: int, max_batch: int
 ) -> Capacity:
     """Run every step size alone and in its largest batch, on every slot; then time live steps.
 
@@ -68,7 +68,7 @@ def warm_up(
 class _Speech:
     """Steps cut from a recording, one after the other, from the start again at its end."""
 
-    def __init__(self, manifest: Manifest, samples: Float32) -> None:
+    def __init__(self, manifest: ModelInfo, samples: Float32) -> None:
         largest = max(manifest.step_sizes) * SUBSAMPLING_FACTOR + 1
         needed = (largest + SUBSAMPLING_FACTOR) * manifest.mel.hop_length
         mel = StreamingMel(manifest.mel)
