@@ -14,6 +14,7 @@ from parakeet_live.engine.backend import CapacityError, Emission, EngineError, S
 from parakeet_live.engine.caches import EncoderCaches, rows_of
 from parakeet_live.engine.cores import usable_cores
 from parakeet_live.engine.greedy import GreedyDecoder
+from parakeet_live.engine.huge_pages import use_huge_pages
 from parakeet_models.bundle import Bundle, encoder_outputs
 from parakeet_models.frames import valid_frames
 from parakeet_models.mel import Float32
@@ -75,6 +76,7 @@ class OnnxBackend:
         self._encoder = ort.InferenceSession(str(bundle.path("encoder")), options, providers=PROVIDERS)
         networks = OnnxDecoderNetworks(bundle, options)
         self._decoder = GreedyDecoder(networks, geometry, bundle.manifest.tokens, slots)
+        use_huge_pages()
         self._caches = EncoderCaches(geometry, slots)
         self._cache_names = [name.removeprefix("new_") for name in encoder_outputs(geometry.layers)[1:]]
         self._slots = slots
