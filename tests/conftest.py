@@ -8,11 +8,20 @@ import pytest
 import torch
 
 from parakeet_models.bundle import Bundle
+from parakeet_models.hub import DIRECTORY_VARIABLE
 from support.random_bundle import make_random_bundle
 from support.server_process import running_server
 
 # The networks of the tests are small: a second thread gains nothing and waits by spinning.
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_models_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands without --model must not find what the person who runs the tests has pulled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(DIRECTORY_VARIABLE, str(tmp_path_factory.mktemp("models")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -194,6 +194,18 @@ def load_bundle(directory: Path) -> Bundle:
         BundleError: with the reason and the remedy.
     """
     directory = Path(directory)
+    manifest = read_manifest(directory)
+    for file in manifest.files:
+        _verify_file(directory, file)
+    return Bundle(directory, manifest)
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of a bundle, without a look at its files.
+
+    Raises:
+        BundleError: with the reason and the remedy.
+    """
     path = directory / MANIFEST_NAME
     if not directory.is_dir():
         raise BundleError(f"{directory}: no such directory; give the directory that holds {MANIFEST_NAME}")
@@ -204,15 +216,12 @@ def load_bundle(directory: Path) -> Bundle:
     except (OSError, UnicodeDecodeError) as error:
         raise BundleError(f"{path}: cannot be read ({error}); copy the bundle again") from error
     try:
-        manifest = Manifest.model_validate_json(text)
+        return Manifest.model_validate_json(text)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, e['loc'])) or 'manifest'}: {e['msg']}" for e in error.errors()
         )
         raise BundleError(f"{path}: not a valid manifest of format {FORMAT_VERSION}: {problems}") from None
-    for file in manifest.files:
-        _verify_file(directory, file)
-    return Bundle(directory, manifest)
 
 
 def embedded_bundle() -> Bundle:

@@ -8,30 +8,32 @@ from typing import Annotated
 import typer
 
 from parakeet_live.cli.console import fail, notes
-from parakeet_models.bundle import BundleError, embedded_bundle
+from parakeet_models.bundle import BundleError
+from parakeet_models.hub import HubError, Store, candidates, choose, lookup, native_runtime, resolve
 from parakeet_models.layouts import AnyBundle, load_model
 
 ModelOption = Annotated[
     Path | None,
     typer.Option(
         "--model",
-        metavar="BUNDLE_DIR",
-        help="Directory of a model bundle. Without it the small model that ships with the package is used.",
+        metavar="NAME|BUNDLE_DIR",
+        help="Short name of a model (see `models list`), or directory of a bundle. "
+        "Without it, the best model that is here; that is the small embedded one until another is pulled.",
     ),
 ]
 
 
-def choose_bundle(directory: Path | None) -> AnyBundle:
-    """The bundle in ``directory``, or the embedded one; says which on standard error, and why."""
+def choose_bundle(model: Path | None) -> AnyBundle:
+    """The bundle of this directory or short name, or the best one here; says which on standard error, and why."""
     try:
-        bundle: AnyBundle = load_model(directory) if directory else embedded_bundle()
-    except BundleError as error:
+        directory, reason = _find(model)
+        bundle = load_model(directory)
+    except (BundleError, HubError) as error:
         fail(str(error))
     manifest = bundle.manifest
-    origin = f"from {directory}" if directory else "embedded; --model BUNDLE_DIR picks another"
     languages = ", ".join(manifest.languages)
     notes.print(
-        f"model {manifest.name} ({origin}); languages: {languages}; licence: {manifest.licence}",
+        f"model {manifest.name} ({reason}); languages: {languages}; licence: {manifest.licence}",
         markup=False,
     )
     if manifest.weights_origin == "random":
@@ -39,3 +41,28 @@ def choose_bundle(directory: Path | None) -> AnyBundle:
             "warning: this model has random weights: for benchmarks only, its words are noise", style="yellow"
         )
     return bundle
+
+
+def _find(model: Path | None) -> tuple[Path, str]:
+    """Directory of the bundle, and why it is this one."""
+    store = Store.default()
+    if model is None:
+        choice = choose(candidates(store, native_runtime()))
+        return choice.candidate.directory, f"{choice.reason}; --model picks another"
+    directory = find_directory(model, store)
+    return directory, f"from {directory}"
+
+
+def find_directory(model: Path, store: Store) -> Path:
+    """The directory that a user's NAME or BUNDLE_DIR means.
+
+    Raises:
+        HubError: there is neither such a directory nor such a model.
+    """
+    is_name = len(model.parts) == 1 or lookup(str(model)) is not None
+    if model.is_dir() or not is_name:
+        return model
+    try:
+        return resolve(str(model), store)
+    except HubError as error:
+        raise HubError(f"no directory {model} here: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import wave
+from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
@@ -14,17 +15,18 @@ from parakeet_live.cli.bundles import ModelOption
 from parakeet_live.cli.console import fail
 from parakeet_live.demo import RECORDING, SPOKEN
 from parakeet_live.web.process import ServerStartError, server_process
+from parakeet_models.bundle import EMBEDDED_NAME
 
 
 def demo(model: ModelOption = None) -> None:
     """Watch a real recording become text, live.
 
     Starts a server on a free local port, streams a shipped recording to it at the pace of speech, prints
-    partials in place and finals as they come, and stops the server.
+    partials in place and finals as they come, and stops the server. Without --model it shows the embedded model.
     """
     console = Console(highlight=False, soft_wrap=True)
     try:
-        with server_process(model) as server:
+        with server_process(model or Path(EMBEDDED_NAME)) as server:
             with wave.open(str(RECORDING)) as file:
                 seconds = file.getnframes() / file.getframerate()
             console.print(
