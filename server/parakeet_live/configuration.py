@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError, TomlConfigSettingsSource
 
 from parakeet_live.settings import ENVIRONMENT_PREFIX, Settings
+from parakeet_models.hub import DIRECTORY_VARIABLE
 
 DEFAULT = "default"
 
@@ -77,7 +78,7 @@ def _from_environment() -> dict[str, Any]:
 
 
 def _unknown_variables() -> tuple[str, ...]:
-    known = {variable_of(name) for name in Settings.model_fields}
+    known = {variable_of(name) for name in Settings.model_fields} | {DIRECTORY_VARIABLE}
     return tuple(
         sorted(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
     )

@@ -45,7 +45,8 @@ class Recognition(BaseModel):
 
     model: Path | None = Field(
         default=None,
-        description="Directory of a model bundle. Without it the small model that ships with the package is used.",
+        description="Short name of a model (`parakeet-live models list`), or directory of a bundle. "
+        "By default the best model that is here.",
     )
     max_streams: int = Field(
         default=64, ge=1, le=4096, description="Streams served at the same time; further clients are refused."
