@@ -12,14 +12,32 @@
 """
 
 from parakeet_client.errors import ConnectionLostError, ParakeetError, RefusedError, ServerError
-from parakeet_client.events import Done, Error, Event, Final, Partial, Queued, Ready, ServerWarning, Word
+from parakeet_client.events import (
+    Cancelled,
+    Configured,
+    Done,
+    Eou,
+    Error,
+    Event,
+    Final,
+    Partial,
+    Queued,
+    Ready,
+    Resumed,
+    ServerWarning,
+    SpeechStarted,
+    Word,
+)
 from parakeet_client.files import stream_file
 from parakeet_client.stream import Stream, connect
 from parakeet_client.sync import SyncStream, connect_sync
 
 __all__ = [
+    "Cancelled",
+    "Configured",
     "ConnectionLostError",
     "Done",
+    "Eou",
     "Error",
     "Event",
     "Final",
@@ -28,8 +46,10 @@ __all__ = [
     "Queued",
     "Ready",
     "RefusedError",
+    "Resumed",
     "ServerError",
     "ServerWarning",
+    "SpeechStarted",
     "Stream",
     "SyncStream",
     "Word",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -38,11 +38,20 @@ class Ready:
     audio_bytes: int = 0
     """Bytes of audio the server has received."""
     controls: int = 0
-    """Control messages (finalize, end) the server has received."""
+    """Control messages the server has received."""
     idle_timeout_ms: int = 0
     """The server ends the session after this time without audio; 0: never."""
     max_session_ms: int = 0
     """The server ends the session after this time; 0: never."""
+    endpointing: Mapping[str, Any] = field(default_factory=dict)
+    """When utterances end: the numbers in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """A voice is heard after silence; sent on request."""
+
+    audio_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,22 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
+class Eou:
+    """The model says that the utterance is over: its final follows, unless Resumed comes first."""
+
+    utterance: int
+    audio_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Speech went on after Eou, and so does the utterance with its text."""
+
+    utterance: int
+    audio_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Final:
     """The text of an utterance that will not change again, and why it ended."""
 
@@ -64,6 +89,24 @@ class Final:
     words: tuple[Word, ...]
     audio_ms: int
     reason: str
+    speech_end_ms: int | None = None
+    """End of the last word."""
+    eou_ms: int | None = None
+    """When the model ended the utterance, if it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What was pending has been dropped, as you asked."""
+
+    audio_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What is in force after a change."""
+
+    endpointing: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +156,9 @@ class Ack:
     controls: int
 
 
-Event = Partial | Final | ServerWarning | Error | Done
+Event = (
+    SpeechStarted | Partial | Eou | Resumed | Final | Cancelled | Configured | ServerWarning | Error | Done
+)
 
 
 def parse(text: str | bytes) -> Ready | Queued | Ack | Event | None:
@@ -124,6 +169,16 @@ def parse(text: str | bytes) -> Ready | Queued | Ack | Event | None:
             return Ready(**_known(Ready, message) | {"languages": tuple(message["languages"])})
         case "partial":
             return Partial(**_known(Partial, message) | {"words": _words(message)})
+        case "speech_started":
+            return SpeechStarted(**_known(SpeechStarted, message))
+        case "eou":
+            return Eou(**_known(Eou, message))
+        case "resumed":
+            return Resumed(**_known(Resumed, message))
+        case "cancelled":
+            return Cancelled(**_known(Cancelled, message))
+        case "configured":
+            return Configured(**_known(Configured, message))
         case "final":
             return Final(**_known(Final, message) | {"words": _words(message)})
         case "error":
@@ -141,7 +196,7 @@ def parse(text: str | bytes) -> Ready | Queued | Ack | Event | None:
 
 def _known(kind: Any, message: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a message that this client knows."""
-    names = (field.name for field in fields(kind))
+    names = (known.name for known in fields(kind))
     return {name: message[name] for name in names if name in message}
 
 

@@ -30,6 +30,17 @@ class Stream:
         """Ask for the text of everything sent so far: one :class:`Final` with reason "finalize" follows."""
         await self._send(wire.FINALIZE)
 
+    async def cancel(self) -> None:
+        """Drop the current utterance and all audio sent so far; :class:`Cancelled` follows."""
+        await self._send(wire.CANCEL)
+
+    async def configure(self, **options: str | int | bool) -> None:
+        """Change when utterances end, from here on: ``endpointing="dictation"``, ``eou_silence_ms=900`` and so on.
+
+        The names are in the protocol under "Connect". :class:`Configured` follows.
+        """
+        await self._send(wire.configure(options))
+
     async def end(self) -> None:
         """No more audio: the last finals follow, then :class:`Done`."""
         await self._send(wire.END)

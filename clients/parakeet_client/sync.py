@@ -30,6 +30,17 @@ class SyncStream:
         """Ask for the text of everything sent so far: one :class:`Final` with reason "finalize" follows."""
         self._send(wire.FINALIZE)
 
+    def cancel(self) -> None:
+        """Drop the current utterance and all audio sent so far; :class:`Cancelled` follows."""
+        self._send(wire.CANCEL)
+
+    def configure(self, **options: str | int | bool) -> None:
+        """Change when utterances end, from here on: ``endpointing="dictation"``, ``eou_silence_ms=900`` and so on.
+
+        The names are in the protocol under "Connect". :class:`Configured` follows.
+        """
+        self._send(wire.configure(options))
+
     def end(self) -> None:
         """No more audio: the last finals follow, then :class:`Done`."""
         self._send(wire.END)

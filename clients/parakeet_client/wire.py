@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
@@ -11,6 +12,7 @@ from parakeet_client.errors import ConnectionLostError, RefusedError, ServerErro
 from parakeet_client.events import Ack, Error, Event, Queued, Ready, parse
 
 FINALIZE = '{"type":"finalize"}'
+CANCEL = '{"type":"cancel"}'
 END = '{"type":"end"}'
 KEEPALIVE = '{"type":"keepalive"}'
 
@@ -29,6 +31,11 @@ def stream_url(url: str, encoding: str | None, sample_rate: int | None, channels
     query = urlencode({name: value for name, value in stated.items() if value is not None})
     parts = urlsplit(url)
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, query)))))
+
+
+def configure(options: Mapping[str, str | int | bool]) -> str:
+    """The message that changes when utterances end."""
+    return json.dumps({"type": "configure", **options})
 
 
 def frames(audio: Buffer) -> Iterator[memoryview]:

@@ -229,5 +229,5 @@ def test_large_blocks_are_cut() -> None:
 
 
 def test_messages_of_a_newer_server_are_tolerated() -> None:
-    assert parse('{"type":"speech_started","at":1}') is None
+    assert parse('{"type":"speaker_changed","at":1}') is None
     assert parse('{"type":"done","audio_ms":1,"utterances":0,"cost":5}') == Done(1, 0)

@@ -18,6 +18,7 @@ from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.session.events import Done, Event, Final, Partial, Reason
 from parakeet_models.bundle import Bundle
 from support.random_bundle import noise
+from support.scripted import AT_ONCE
 
 AUDIO = noise(9.0, seed=5)
 
@@ -29,7 +30,7 @@ def transcriber(random_bundle: Bundle) -> Transcriber:
 
 @pytest.fixture(scope="module")
 def reference(transcriber: Transcriber) -> list[Event]:
-    events = list(transcriber.stream([AUDIO]))
+    events = list(transcriber.stream([AUDIO], AT_ONCE))
     finals = [event for event in events if isinstance(event, Final)]
     assert len(finals) >= 2, "the random network must end utterances, or these tests prove little"
     assert sum(len(final.words) for final in finals) >= 10
@@ -49,7 +50,8 @@ def pieces(samples: np.ndarray, rng: random.Random, longest: int) -> Iterator[np
 def test_any_fragmentation_gives_identical_events(
     transcriber: Transcriber, reference: list[Event], seed: int, longest: int
 ) -> None:
-    assert list(transcriber.stream(pieces(AUDIO, random.Random(seed), longest))) == reference
+    cut = pieces(AUDIO, random.Random(seed), longest)
+    assert list(transcriber.stream(cut, AT_ONCE)) == reference
 
 
 def test_single_samples_give_identical_events(transcriber: Transcriber) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,20 @@ from parakeet_live.dialects.messages import EndReason, ErrorCode, Limits, Warnin
 from parakeet_live.dialects.native import (
     Action,
     Audio,
-    BadParameterError,
+    Cancel,
+    Configure,
     End,
     Finalize,
     NativeSession,
     Refuse,
     Result,
     ServerInfo,
-    parse_query,
     warning,
 )
+from parakeet_live.dialects.options import EndpointingOptions
+from parakeet_live.dialects.query import BadParameterError, StreamRequest, parse_query
 from parakeet_live.dialects.schema import schema_text
+from parakeet_live.session.endpoint_config import DEFAULT, PRESETS, Preset
 from parakeet_live.session.events import Done, Final, Partial, Reason, Word
 from parakeet_models.mel import Float32
 from support.wav import wav_file
@@ -39,7 +43,7 @@ END = '{"type":"end"}'
 
 
 def new(declared: DeclaredFormat | None = None) -> NativeSession:
-    return NativeSession("s1", declared or DeclaredFormat(), INFO)
+    return NativeSession("s1", StreamRequest(declared or DeclaredFormat()), INFO)
 
 
 def samples_of(actions: list[Action]) -> Float32:
@@ -61,9 +65,9 @@ def only(actions: list[Action], kind: type[Result] | type[Refuse]) -> dict[str, 
 
 
 def test_query_states_the_format() -> None:
-    assert parse_query([]) == DeclaredFormat()
+    assert parse_query([]) == StreamRequest()
     query = [("encoding", "mulaw"), ("sample_rate", "8000"), ("channels", "2")]
-    assert parse_query(query) == DeclaredFormat(Encoding.MULAW, 8000, 2)
+    assert parse_query(query).audio == DeclaredFormat(Encoding.MULAW, 8000, 2)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +85,35 @@ def test_query_states_the_format() -> None:
         ([("channels", "9")], "1 to 8"),
         ([("channels", "-1")], "1 to 8"),
         ([("channels", "1"), ("channels", "2")], "more than once"),
-        ([("samplerate", "8000")], "encoding, sample_rate and channels"),
+        ([("samplerate", "8000")], "encoding, sample_rate, channels, endpointing"),
     ],
 )
 def test_bad_queries_name_the_remedy(query: list[tuple[str, str]], says: str) -> None:
     with pytest.raises(BadParameterError, match=says):
         parse_query(query)
+
+
+def test_query_chooses_a_preset_and_changes_single_numbers() -> None:
+    assert parse_query([("endpointing", "dictation")]).endpointing == PRESETS[Preset.DICTATION]
+    query = [("eou_silence_ms", "700"), ("vad", "false"), ("endpointing", "telephone_digits")]
+    expected = replace(PRESETS[Preset.TELEPHONE_DIGITS], eou_silence_ms=700, vad=False)
+    assert parse_query(query).endpointing == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("endpointing", "talk", "'conversation', 'dictation', 'telephone_digits' or 'command'"),
+        ("eou_silence_ms", "-1", "eou_silence_ms='-1' is not possible.*greater than or equal to 0"),
+        ("silence_ms", "60001", "less than or equal to 60000"),
+        ("max_utterance_ms", "999", "greater than or equal to 1000"),
+        ("no_audio_ms", "soon", "valid integer"),
+        ("vad", "perhaps", "boolean"),
+    ],
+)
+def test_bad_endpointing_names_the_remedy(name: str, value: str, says: str) -> None:
+    with pytest.raises(BadParameterError, match=says):
+        parse_query([(name, value)])
 
 
 # Audio
@@ -264,6 +291,34 @@ def test_any_sequence_of_messages_is_survived(sent: list[bytes | str]) -> None:
                 jsonschema.validate(json.loads(action.text), SERVER_SCHEMA)
 
 
+def test_configure_answers_with_what_is_in_force_from_here_on() -> None:
+    session = new()
+    (change, reply) = session.receive_text('{"type":"configure","endpointing":"dictation","vad":false}')
+    assert change == Configure(replace(PRESETS[Preset.DICTATION], vad=False))
+    (change, reply) = session.receive_text('{"type":"configure","silence_ms":5000,"colour":"red"}')
+    expected = replace(PRESETS[Preset.DICTATION], vad=False, silence_ms=5000)
+    assert change == Configure(expected)
+    assert isinstance(reply, Result)
+    answer = json.loads(reply.text)
+    jsonschema.validate(answer, SERVER_SCHEMA)
+    assert answer == {"type": "configured", "seq": 2, "endpointing": asdict(expected)}
+
+
+def test_a_bad_configure_names_the_remedy_and_changes_nothing() -> None:
+    session = new()
+    message = only(session.receive_text('{"type":"configure","silence_ms":-5,"vad":false}'), Result)
+    assert "silence_ms='-5'" in message["message"]
+    (change, _) = session.receive_text('{"type":"configure"}')
+    assert change == Configure(DEFAULT)
+
+
+def test_cancel_counts_what_the_resampler_holds_back() -> None:
+    session = new(DeclaredFormat(sample_rate=8000))
+    actions = session.receive_bytes(AUDIO) + session.receive_text('{"type":"cancel"}')
+    assert actions[-1] == Cancel()
+    assert len(samples_of(actions)) == 6400
+
+
 # Messages of the server
 
 SERVER_SCHEMA = {**protocol_schema(), "$ref": "#/$defs/ServerMessage"}
@@ -283,6 +338,7 @@ def test_ready() -> None:
         "sample_rate": 8000,
         "channels": 1,
         "step_ms": 160,
+        "endpointing": asdict(DEFAULT),
         "limits": Limits().model_dump(),
         "resume_token": None,
         "resume_window_ms": 0,
@@ -296,7 +352,7 @@ def test_ready() -> None:
 
 def test_what_a_resumed_connection_is_told() -> None:
     info = ServerInfo("tiny-en", ("en",), 160, resume_window_ms=30_000)
-    session = NativeSession("s1", DeclaredFormat(), info, "secret")
+    session = NativeSession("s1", StreamRequest(), info, "secret")
     session.receive_bytes(AUDIO)
     session.receive_bytes(b'{"type":"end"}')  # counts as bytes, though it is no audio
     session.receive_text('{"type":"finalize"}')
@@ -348,7 +404,7 @@ def test_partial_final_and_done() -> None:
     session = new()
     events = (
         Partial(2, "three one", words, 960),
-        Final(2, "three one", words, 1440, Reason.EOU),
+        Final(2, "three one", words, 1440, Reason.EOU, 1280),
         Done(5000, 1),
     )
     results = [session.event(event) for event in events]
@@ -368,7 +424,16 @@ def test_partial_final_and_done() -> None:
         ],
         "audio_ms": 960,
     }
-    assert final == {**partial, "type": "final", "seq": 2, "audio_ms": 1440, "reason": "eou"}
+    assert final == {
+        **partial,
+        "type": "final",
+        "seq": 2,
+        "audio_ms": 1440,
+        "reason": "eou",
+        "speech_end_ms": 880,
+        "eou_ms": 1280,
+        "commit_ms": 1440,
+    }
     assert done == {"type": "done", "seq": 3, "audio_ms": 5000, "utterances": 1, "reason": "end"}
 
 
@@ -391,7 +456,17 @@ def test_the_schema_is_valid_and_judges_client_messages() -> None:
 
 def test_the_document_names_every_code_and_limit() -> None:
     text = (DOCS / "protocol.md").read_text(encoding="utf-8")
-    for name in (*ErrorCode, *WarningCode, *EndReason, *Reason, *Encoding, *Limits.model_fields):
+    options = EndpointingOptions.model_fields
+    for name in (
+        *ErrorCode,
+        *WarningCode,
+        *EndReason,
+        *Reason,
+        *Encoding,
+        *Limits.model_fields,
+        *Preset,
+        *options,
+    ):
         assert f"`{name}`" in text, f"docs/protocol.md does not mention `{name}`"
 
 
@@ -400,8 +475,9 @@ def test_every_example_in_the_document_is_valid() -> None:
     blocks = [block.split("```")[0] for block in text.split("```json\n")[1:]]
     examples = [json.loads(block) for block in blocks]
     kinds = {example["type"] for example in examples}
-    assert kinds >= {"ready", "queued", "partial", "final", "ack", "warning", "error", "done"}
-    assert kinds >= {"finalize", "end", "keepalive"}
+    clients = {"finalize", "cancel", "configure", "end", "keepalive"}
+    results = {"speech_started", "partial", "eou", "resumed", "final", "cancelled", "done"}
+    assert kinds >= clients | results | {"ready", "queued", "configured", "ack", "warning", "error"}
     for example in examples:
-        client = example["type"] in ("finalize", "end", "keepalive")
+        client = example["type"] in clients
         jsonschema.validate(example, CLIENT_SCHEMA if client else SERVER_SCHEMA)

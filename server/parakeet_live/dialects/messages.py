@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from parakeet_live.audio.formats import MAX_CHANNELS, MAX_RATE, MIN_RATE, Encoding
+from parakeet_live.dialects.options import Endpointing, EndpointingOptions
 from parakeet_live.session.events import Reason
 
 PROTOCOL_VERSION: Literal[1] = 1
@@ -139,7 +140,7 @@ class Ready(_Message):
     audio_bytes: int = Field(
         ge=0, description="Bytes of binary messages received so far: send on from there."
     )
-    controls: int = Field(ge=0, description="Messages `finalize` and `end` received so far.")
+    controls: int = Field(ge=0, description="Control messages received so far, without `keepalive`.")
     idle_timeout_ms: int = Field(
         ge=0, description="The session ends after this time without audio or `keepalive`; 0: never."
     )
@@ -150,7 +151,15 @@ class Ready(_Message):
     sample_rate: int = Field(ge=MIN_RATE, le=MAX_RATE)
     channels: int = Field(ge=1, le=MAX_CHANNELS)
     step_ms: int = Field(gt=0, description="Audio per recognition step: partials come at most this often.")
+    endpointing: Endpointing = Field(description="When utterances end.")
     limits: Limits
+
+
+class SpeechStarted(NumberedMessage):
+    """A voice is heard, or a first word came, after silence. Only on request; no text need follow."""
+
+    type: Literal["speech_started"] = "speech_started"
+    audio_ms: int = Field(ge=0, description="Audio heard at the decision.")
 
 
 class Partial(NumberedMessage):
@@ -163,6 +172,22 @@ class Partial(NumberedMessage):
     audio_ms: int = Field(ge=0, description="Audio covered when this text was known.")
 
 
+class Eou(NumberedMessage):
+    """The eager end: the model says that the utterance is over. Its final follows, unless ``resumed`` comes first."""
+
+    type: Literal["eou"] = "eou"
+    utterance: int = Field(ge=0, description="Number of the utterance in this session.")
+    audio_ms: int = Field(ge=0, description="Audio heard at the end of the frame that the model ended it on.")
+
+
+class Resumed(NumberedMessage):
+    """Speech went on after an eager end and before the final: the utterance goes on, and its text with it."""
+
+    type: Literal["resumed"] = "resumed"
+    utterance: int = Field(ge=0, description="Number of the utterance in this session.")
+    audio_ms: int = Field(ge=0, description="Audio heard when the next word began.")
+
+
 class Final(NumberedMessage):
     """The text of an utterance that will not change again. Joining all finals gives the whole transcript."""
 
@@ -172,6 +197,25 @@ class Final(NumberedMessage):
     words: list[Word]
     audio_ms: int = Field(ge=0, description="Audio covered when this text was known.")
     reason: Reason
+    speech_end_ms: int | None = Field(ge=0, description="End of the last word; null without words.")
+    eou_ms: int | None = Field(
+        ge=0, description="When the model ended the utterance (see `eou`); null if it did not."
+    )
+    commit_ms: int = Field(ge=0, description="When this final was decided on; the same as `audio_ms`.")
+
+
+class Cancelled(NumberedMessage):
+    """Answer to ``cancel``: what was pending is dropped, and nothing of it will come any more."""
+
+    type: Literal["cancelled"] = "cancelled"
+    audio_ms: int = Field(ge=0, description="Length of all audio received.")
+
+
+class Configured(NumberedMessage):
+    """Answer to ``configure``: what is in force for the audio that is sent from now on."""
+
+    type: Literal["configured"] = "configured"
+    endpointing: Endpointing
 
 
 class Error(_Message):
@@ -202,7 +246,7 @@ class Ack(_Message):
     type: Literal["ack"] = "ack"
     audio_bytes: int = Field(ge=0, description="Bytes of binary messages received so far.")
     audio_ms: int = Field(ge=0, description="The same as audio time.")
-    controls: int = Field(ge=0, description="Messages `finalize` and `end` received so far.")
+    controls: int = Field(ge=0, description="Control messages received so far, without `keepalive`.")
 
 
 class Queued(_Message):
@@ -229,6 +273,18 @@ class Finalize(_Message):
     type: Literal["finalize"]
 
 
+class Cancel(_Message):
+    """Drop the current utterance and all audio that is waiting; what is sent next begins a new utterance."""
+
+    type: Literal["cancel"]
+
+
+class Configure(EndpointingOptions):
+    """Change when utterances end, from the audio sent next on."""
+
+    type: Literal["configure"]
+
+
 class End(_Message):
     """No more audio: what is pending becomes a final, then comes ``done``."""
 
@@ -241,13 +297,14 @@ class KeepAlive(_Message):
     type: Literal["keepalive"]
 
 
+EventMessage = SpeechStarted | Partial | Eou | Resumed | Final | Cancelled | Done
 ServerMessage = Annotated[
-    Ready | Queued | Partial | Final | Ack | ServerWarning | Error | Done, Field(discriminator="type")
+    Ready | Queued | EventMessage | Configured | Ack | ServerWarning | Error, Field(discriminator="type")
 ]
-ClientMessage = Annotated[Finalize | End | KeepAlive, Field(discriminator="type")]
+ClientMessage = Annotated[Finalize | Cancel | Configure | End | KeepAlive, Field(discriminator="type")]
 
-CLIENT_MESSAGE: TypeAdapter[Finalize | End | KeepAlive] = TypeAdapter(ClientMessage)
-SERVER_MESSAGE: TypeAdapter[Ready | Queued | Partial | Final | Ack | ServerWarning | Error | Done] = (
+CLIENT_MESSAGE: TypeAdapter[Finalize | Cancel | Configure | End | KeepAlive] = TypeAdapter(ClientMessage)
+SERVER_MESSAGE: TypeAdapter[Ready | Queued | EventMessage | Configured | Ack | ServerWarning | Error] = (
     TypeAdapter(ServerMessage)
 )
 

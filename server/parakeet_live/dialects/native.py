@@ -6,27 +6,23 @@ No sockets, no tasks, no clock. :mod:`parakeet_live.web.stream` connects it to a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
 from parakeet_live.audio.decode import AudioDecoder
-from parakeet_live.audio.formats import (
-    MAX_CHANNELS,
-    MAX_RATE,
-    MIN_RATE,
-    TARGET_RATE,
-    AudioError,
-    DeclaredFormat,
-    Encoding,
-)
+from parakeet_live.audio.formats import TARGET_RATE, AudioError
 from parakeet_live.dialects import messages
 from parakeet_live.dialects.messages import CloseCode, EndReason, ErrorCode, Limits, WarningCode
+from parakeet_live.dialects.options import Endpointing, explained
+from parakeet_live.dialects.query import StreamRequest
+from parakeet_live.dialects.quoting import shown
+from parakeet_live.dialects.rendering import message_of
 from parakeet_live.session import events
+from parakeet_live.session.endpoint_config import EndpointingConfig
 from parakeet_models.mel import Float32
 
-ALLOWED_MESSAGES = '{"type":"finalize"}, {"type":"end"} or {"type":"keepalive"}'
+ALLOWED_MESSAGES = '{"type":"finalize"}, or one with the type cancel, configure, end or keepalive'
 _LARGEST_CONTROL_IN_BINARY = 4096
 """Binary messages up to this size are checked for being a control message sent as the wrong kind of frame."""
 
@@ -41,6 +37,18 @@ class Audio:
 @dataclass(frozen=True, slots=True)
 class Finalize:
     """Flush; the stream goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Drop the current utterance and all audio that is waiting; the stream goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configure:
+    """Decide by these numbers from the audio that comes next on."""
+
+    endpointing: EndpointingConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,52 +76,7 @@ class Refuse:
     """For the close frame, so that it can be read where only the closing is shown."""
 
 
-Action = Audio | Finalize | End | Result | Refuse
-
-
-class BadParameterError(ValueError):
-    """The query of the URL asks for something impossible; the message names the remedy."""
-
-
-def parse_query(items: Iterable[tuple[str, str]]) -> DeclaredFormat:
-    """Query parameters of ``/v1/stream`` to what they state about the audio.
-
-    Unknown parameters are refused, not ignored: a misspelt ``sample_rate`` would silently give wrong text.
-    """
-    values: dict[str, str] = {}
-    for name, value in items:
-        if name not in ("encoding", "sample_rate", "channels"):
-            raise BadParameterError(
-                f"unknown query parameter {_shown(name)}; possible are encoding, sample_rate and channels"
-            )
-        if name in values:
-            raise BadParameterError(f"query parameter {name} is given more than once; give it once")
-        values[name] = value
-    encoding = None
-    if "encoding" in values:
-        if values["encoding"] not in tuple(Encoding):
-            raise BadParameterError(
-                f"encoding={_shown(values['encoding'])} is not supported; use one of {', '.join(Encoding)}"
-            )
-        encoding = Encoding(values["encoding"])
-    return DeclaredFormat(
-        encoding,
-        _integer(values, "sample_rate", MIN_RATE, MAX_RATE),
-        _integer(values, "channels", 1, MAX_CHANNELS),
-    )
-
-
-def _integer(values: dict[str, str], name: str, low: int, high: int) -> int | None:
-    text = values.get(name)
-    if text is None:
-        return None
-    # isdecimal() also holds for digits of other scripts; int() also takes signs and underscores.
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
-    if not low <= number <= high:
-        raise BadParameterError(
-            f"{name}={_shown(text)} is not possible; use a whole number from {low} to {high}"
-        )
-    return number
+Action = Audio | Finalize | Cancel | Configure | End | Result | Refuse
 
 
 def refusal(code: ErrorCode, message: str, close_code: int, retry_after: int | None = None) -> Refuse:
@@ -125,11 +88,6 @@ def refusal(code: ErrorCode, message: str, close_code: int, retry_after: int | N
 def warning(code: WarningCode, message: str, **details: int) -> str:
     """A warning; ``details`` are the numbers in its message."""
     return messages.ServerWarning(code=code, message=message, details=details).model_dump_json()
-
-
-def _shown(text: str) -> str:
-    """Text of a client inside a message: short, and ASCII, because lone surrogates cannot be sent."""
-    return ascii(text if len(text) <= 40 else text[:40] + "...")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +107,13 @@ class NativeSession:
     """One session of the native protocol, from ``ready`` to ``done``, over one connection or several."""
 
     def __init__(
-        self, session_id: str, declared: DeclaredFormat, info: ServerInfo, resume_token: str | None = None
+        self, session_id: str, request: StreamRequest, info: ServerInfo, resume_token: str | None = None
     ) -> None:
         """``resume_token`` continues the session on another connection; None if that is not possible."""
         self._session_id = session_id
-        self._declared = declared
+        self._declared = request.audio
+        self._endpointing = request.endpointing
+        """What was asked for last."""
         self._info = info
         self._resume_token = resume_token
         self._seq = 0
@@ -167,7 +127,7 @@ class NativeSession:
         self._controls = 0
         """Control messages taken."""
         self._end_reason = EndReason.END
-        self._decoder = AudioDecoder(declared)
+        self._decoder = AudioDecoder(request.audio)
         self._over = False
         """After ``end`` or a refusal everything that arrives is dropped."""
         self._bad_messages = 0
@@ -191,50 +151,14 @@ class NativeSession:
             sample_rate=audio.sample_rate,
             channels=audio.channels,
             step_ms=self._info.step_ms,
+            endpointing=Endpointing.of(self._endpointing),
             limits=self._info.limits,
         ).model_dump_json()
 
     def event(self, event: events.Event) -> Result:
         """A result of the recogniser as a message."""
-        if isinstance(event, events.Done):
-            return _result(
-                messages.Done(
-                    seq=self._next_seq(),
-                    audio_ms=event.audio_ms,
-                    utterances=event.utterances,
-                    reason=self._end_reason,
-                )
-            )
-        words = [
-            messages.Word(
-                text=word.text,
-                start_ms=word.start_ms,
-                end_ms=word.end_ms,
-                confidence=round(float(word.confidence), 3),
-            )
-            for word in event.words
-        ]
-        if isinstance(event, events.Final):
-            return _result(
-                messages.Final(
-                    seq=self._next_seq(),
-                    utterance=event.utterance,
-                    text=event.text,
-                    words=words,
-                    audio_ms=event.audio_ms,
-                    reason=event.reason,
-                )
-            )
-        return _result(
-            messages.Partial(
-                seq=self._next_seq(),
-                utterance=event.utterance,
-                text=event.text,
-                words=words,
-                audio_ms=event.audio_ms,
-            ),
-            replaceable=True,
-        )
+        message = message_of(event, self._next_seq(), self._end_reason)
+        return _result(message, replaceable=isinstance(event, events.Partial))
 
     def acknowledgement(self) -> str | None:
         """A message saying what was received, once for every second of audio; None before the second is full."""
@@ -288,9 +212,9 @@ class NativeSession:
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
-            return self._bad_message(f"{_shown(text)} is not JSON; send {ALLOWED_MESSAGES}")
+            return self._bad_message(f"{shown(text)} is not JSON; send {ALLOWED_MESSAGES}")
         if not isinstance(fields, dict):
-            return self._bad_message(f"{_shown(text)} is not a JSON object; send {ALLOWED_MESSAGES}")
+            return self._bad_message(f"{shown(text)} is not a JSON object; send {ALLOWED_MESSAGES}")
         if "type" not in fields and "event" in fields:
             self._over = True
             message = (
@@ -301,14 +225,27 @@ class NativeSession:
             return [refusal(ErrorCode.TELEPHONY_ENVELOPE, message, CloseCode.POLICY)]
         try:
             message_in = messages.CLIENT_MESSAGE.validate_python(fields)
-        except ValidationError:
-            return self._bad_message(f"{_shown(text)} is not a known message; send {ALLOWED_MESSAGES}")
+        except ValidationError as error:
+            if fields.get("type") == "configure":
+                return self._bad_message(explained(error))
+            return self._bad_message(f"{shown(text)} is not a known message; send {ALLOWED_MESSAGES}")
         if isinstance(message_in, messages.KeepAlive):
             return []
         self._controls += 1
-        if isinstance(message_in, messages.Finalize):
-            return [*self._audio(self._decoder.flush()), Finalize()]
+        match message_in:
+            case messages.Finalize():
+                return [*self._audio(self._decoder.flush()), Finalize()]
+            case messages.Cancel():
+                # What the resampler holds back is dropped with the rest, but it counts as audio received.
+                return [*self._audio(self._decoder.flush()), Cancel()]
+            case messages.Configure():
+                self._endpointing = message_in.applied_to(self._endpointing)
+                return [Configure(self._endpointing), self._configured()]
         return self._end()
+
+    def _configured(self) -> Result:
+        endpointing = Endpointing.of(self._endpointing)
+        return _result(messages.Configured(seq=self._next_seq(), endpointing=endpointing))
 
     def _bad_message(self, message: str) -> list[Action]:
         """Answer a message that is not understood; a client that sends nothing else is closed in the end."""
@@ -354,4 +291,4 @@ def _is_control_text(data: bytes) -> bool:
 
 
 def _shown_bytes(data: bytes) -> str:
-    return _shown(data.decode("utf-8", "replace"))
+    return shown(data.decode("utf-8", "replace"))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from parakeet_live.engine.backends import BackendChoice, open_backend
+from parakeet_live.session.endpoint_config import DEFAULT, EndpointingConfig
 from parakeet_live.session.events import Event
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
+from parakeet_live.session.voice import SileroModel
 from parakeet_models.layouts import AnyBundle
 from parakeet_models.mel import Float32
 
@@ -32,16 +34,17 @@ class Transcriber:
         self._sizes = [size for size in sizes if size <= (step_frames or sizes[0])]
         self._vocabulary = Vocabulary.load(bundle)
         self._backend = open_backend(bundle, 1, backend)
+        self._voice = SileroModel()
 
-    def stream(self, blocks: Iterable[Float32]) -> Iterator[Event]:
+    def stream(self, blocks: Iterable[Float32], endpointing: EndpointingConfig = DEFAULT) -> Iterator[Event]:
         """Events of one stream of blocks, float32[n] mono at the model's rate, n arbitrary; Done comes last."""
-        session = Session(self._manifest, self._vocabulary)
+        session = Session(self._manifest, self._vocabulary, endpointing, self._voice)
         slot = self._backend.open()
         try:
             for block in blocks:
                 session.push(block)
                 yield from self._run(session, slot)
-            session.end()
+            yield from session.end()
             yield from self._run(session, slot)
         finally:
             self._backend.close(slot)

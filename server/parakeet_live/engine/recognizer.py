@@ -22,8 +22,10 @@ from parakeet_live.engine.scheduler import BatchPolicy, ReadyStep
 from parakeet_live.engine.stats import EngineStats, Histogram
 from parakeet_live.engine.stream import Stream
 from parakeet_live.engine.warmup import Capacity, warm_up
+from parakeet_live.session.endpoint_config import DEFAULT, EndpointingConfig
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
+from parakeet_live.session.voice import SileroModel
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.layouts import AnyBundle
 from parakeet_models.mel import Float32
@@ -52,6 +54,7 @@ class Recognizer:
     ) -> None:
         self._manifest = bundle.manifest
         self._vocabulary = Vocabulary.load(bundle)
+        self._voice = SileroModel()
         self._backend = backend
         self._lanes = lanes or backend.lanes
         max_batch = max_batch or backend.best_batch
@@ -156,9 +159,9 @@ class Recognizer:
             stream.fail(EngineError("the engine was stopped"))
         self._backend.shut_down()
 
-    def open(self) -> Stream:
+    def open(self, endpointing: EndpointingConfig = DEFAULT) -> Stream:
         """Open a stream. Raises CapacityError when every slot is taken."""
-        session = Session(self._manifest, self._vocabulary)
+        session = Session(self._manifest, self._vocabulary, endpointing, self._voice)
         self._opened += 1
         slot = self._backend.open()
         stream = Stream(session, slot, self._opened, time.monotonic, self._became_ready, self._remove)

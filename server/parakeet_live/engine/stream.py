@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from parakeet_live.engine.backend import Emission, EngineError, StepInput
+from parakeet_live.session.endpoint_config import EndpointingConfig
 from parakeet_live.session.events import Event
 from parakeet_live.session.session import Session
 from parakeet_models.mel import Float32
@@ -59,15 +60,22 @@ class Stream:
         self._session.push(samples)
         self._notice()
 
+    def configure(self, endpointing: EndpointingConfig) -> None:
+        """Decide by these numbers from the audio pushed next on."""
+        self._session.configure(endpointing)
+
     def finalize(self) -> None:
         """Flush: exactly one Final with reason FINALIZE follows, and the stream goes on."""
-        self._session.finalize()
-        self._notice()
+        self._report(self._session.finalize())
+
+    def cancel(self) -> None:
+        """Drop the current utterance and all audio that is waiting; the stream goes on."""
+        self._arrivals.clear()
+        self._report(self._session.cancel())
 
     def end(self) -> None:
         """No more audio: the rest is recognised, and Done is the last event."""
-        self._session.end()
-        self._notice()
+        self._report(self._session.end())
 
     def close(self) -> None:
         """Give the slot back, at any moment; a step that is running is finished first and its result dropped."""
@@ -112,18 +120,13 @@ class Stream:
         if self.closed:
             self._on_closed(self)
             return
-        for event in self._session.apply(emissions):
-            self._events.put_nowait(event)
+        events = self._session.apply(emissions)
         waiting_from = self._received - self._session.backlog_samples
         while len(self._arrivals) > 1 and self._arrivals[1][0] <= waiting_from:
             self._arrivals.popleft()
         if self._received == waiting_from:
             self._arrivals.clear()
-        self._progress.set()
-        if self._session.done:
-            self.close()
-        else:
-            self._notice()
+        self._report(events)
 
     def fail(self, error: EngineError) -> None:
         """For the recognizer: the stream cannot go on."""
@@ -133,6 +136,16 @@ class Stream:
         else:
             self._events.put_nowait(error)
             self.close()
+
+    def _report(self, events: Sequence[Event]) -> None:
+        """Hand out events of the session, and see what it can do next."""
+        for event in events:
+            self._events.put_nowait(event)
+        self._progress.set()
+        if self._session.done:
+            self.close()
+        else:
+            self._notice()
 
     def _notice(self) -> None:
         """Note since when a step is ready, and tell the scheduler."""

@@ -10,11 +10,20 @@ class Reason(StrEnum):
     """Why a final was committed."""
 
     EOU = "eou"
-    """The model emitted its end-of-utterance token."""
+    """The model emitted its end-of-utterance token, and no speech followed."""
     BACKCHANNEL = "backchannel"
     """The model emitted its end-of-backchannel token: a short acknowledgement such as "uh-huh" ended."""
+    VAD = "vad"
+    """No end-of-utterance token came, but no words either, and the voice detector heard no voice."""
+    SILENCE = "silence"
+    """No end-of-utterance token came, but no words either, for so long that it did not matter what the voice
+    detector heard."""
+    MAX_LENGTH = "max_length"
+    """The utterance had its greatest length, and the next word began."""
     FINALIZE = "finalize"
     """The client asked for it."""
+    NO_AUDIO = "no_audio"
+    """The client sent no audio for some time."""
     END = "end"
     """The stream ended."""
 
@@ -30,6 +39,13 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """A voice is heard, or a first word came, where there was none before. No text need follow."""
+
+    audio_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Partial:
     """The text of the utterance so far. Append-only: it starts with the text of the partial before it."""
 
@@ -41,6 +57,22 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
+class Eou:
+    """The eager end: the model says that the utterance is over. A Final follows unless it is resumed."""
+
+    utterance: int
+    audio_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Speech went on after an eager end; the utterance goes on, and its text with it."""
+
+    utterance: int
+    audio_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Final:
     """The text of an utterance that will not change again; it starts with the text of its last partial."""
 
@@ -48,7 +80,23 @@ class Final:
     text: str
     words: tuple[Word, ...]
     audio_ms: int
+    """Audio time of the decision."""
     reason: Reason
+    eou_ms: int | None = None
+    """Audio time of the model's end of utterance, if it came and no word after it."""
+
+    @property
+    def speech_end_ms(self) -> int | None:
+        """End of the last word, None without words."""
+        return self.words[-1].end_ms if self.words else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What was pending has been dropped, as the client asked; the next speech begins a new utterance."""
+
+    audio_ms: int
+    """Length of the audio received."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +109,4 @@ class Done:
     """Finals sent with text."""
 
 
-Event = Partial | Final | Done
+Event = SpeechStarted | Partial | Eou | Resumed | Final | Cancelled | Done

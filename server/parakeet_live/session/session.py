@@ -2,30 +2,40 @@
 
 A plain state machine without sockets, threads or clocks. Time is audio time. Drive it so::
 
-    session.push(samples)                       # or finalize(), end()
+    session.push(samples)                       # or events of finalize(), no_audio(), cancel(), end()
     while frames := session.ready_frames:
         for event in session.apply(backend.step([session.next_step(slot, frames)])[0]):
             ...
 
 Events do not depend on how the audio was cut, nor on the size of the steps: mel frames are computed in fixed blocks,
-every event belongs to an encoder frame, and its times are functions of that frame alone.
+every decision is made for an encoder frame, and its times are functions of that frame alone.
+
+The prediction network restarts where the model emits an end token (the decoder does that) and after a flush. Other
+commits leave it alone: to the model the speech goes on, and so its next word comes out as if there had been no cut.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from enum import Enum, auto
-from itertools import groupby, takewhile
 
-import numpy as np
-
-from parakeet_live.audio.mel import StreamingMel
 from parakeet_live.engine.backend import Emission, StepInput
-from parakeet_live.session.events import Done, Event, Final, Partial, Reason
-from parakeet_live.session.timeline import Timeline
+from parakeet_live.session.endpoint_config import DEFAULT, EndpointingConfig
+from parakeet_live.session.endpointing import Endpointer, Turn
+from parakeet_live.session.events import (
+    Cancelled,
+    Done,
+    Eou,
+    Event,
+    Final,
+    Partial,
+    Reason,
+    Resumed,
+    SpeechStarted,
+)
+from parakeet_live.session.intake import Flush, Intake
 from parakeet_live.session.utterance import Utterance
 from parakeet_live.session.vocabulary import Vocabulary
+from parakeet_live.session.voice import VoiceModel, VoiceMonitor
 from parakeet_models.bundle import ModelInfo
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.mel import Float32
@@ -33,50 +43,42 @@ from parakeet_models.mel import Float32
 FLUSH_SECONDS = 1.28
 """Most silence appended by a flush while waiting for the model's end of utterance: four times the published p90
 of its delay (280 ms)."""
-
-
-class _Mark(Enum):
-    """A command, queued between the samples it came between."""
-
-    FINALIZE = auto()
-    END = auto()
+SETTLE_SECONDS = 0.64
+"""Silence after which a flush is over if it brought no token and there is no end of utterance to wait for."""
+SPEECH_OVER_MS = 1_000
+"""Audio without a voice after which a voice counts as a new beginning of speech."""
 
 
 class Session:
     """The state of one stream. One owner; not thread-safe."""
 
-    def __init__(self, manifest: ModelInfo, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self,
+        manifest: ModelInfo,
+        vocabulary: Vocabulary,
+        endpointing: EndpointingConfig = DEFAULT,
+        voice: VoiceModel | None = None,
+    ) -> None:
+        """Without a ``voice`` model nobody listens for one, whatever ``endpointing`` says."""
         self._vocabulary = vocabulary
-        self._mel_parameters = manifest.mel
         self._rate = manifest.mel.sample_rate
         self._frame_samples = SUBSAMPLING_FACTOR * manifest.mel.hop_length
         self._look_ahead = manifest.mel.window_length // 2
-        self._live_frames = manifest.step_sizes[0]
-        self._mel = StreamingMel(manifest.mel)
-        self._last_mel: Float32 | None = None
-        self._queue: deque[Float32 | _Mark] = deque()
-        self._queued = 0
-        """Samples in the queue before its first mark."""
-        self._marks = 0
-        """Marks in the queue."""
-        self._timeline = Timeline()
-        self._received = 0
-        self._heard = 0
-        """Client samples handed to the front end."""
+        self._voice = VoiceMonitor(voice) if voice is not None else None
+        self._intake = Intake(manifest.mel, manifest.step_sizes[0], self._voice)
+        self._endpointer = Endpointer(endpointing, self._milliseconds(self._frame_samples))
         self._frame = 0
         """Encoder frames applied."""
         self._step = 0
         """Encoder frames of the step that is out, 0 if none is."""
-        self._flush: _Mark | None = None
-        self._flush_silence = 0
-        self._flushed = 0
-        """Client samples that a flush has covered."""
-        self._flush_start = 0
-        """Model position at which the flush's silence begins."""
+        self._applied = 0
+        """Client samples whose step has been applied."""
         self._restart = False
         self._utterance = Utterance(vocabulary)
         self._reported = ""
         """Text of the utterance's last partial."""
+        self._speech_frame: int | None = None
+        """The last frame at which speech was heard, once its beginning has been reported."""
         self._index = 0
         self._spoken = 0
         self._ended = False
@@ -90,7 +92,7 @@ class Session:
     @property
     def backlog_samples(self) -> int:
         """Samples received whose step has not been applied yet."""
-        return max(0, self._received - self._timeline.client_position(self._frame * self._frame_samples))
+        return self._intake.received - self._applied
 
     @property
     def backlog_ms(self) -> int:
@@ -99,36 +101,48 @@ class Session:
 
     def push(self, samples: Float32) -> None:
         """Append samples, float32[n] mono in [-1, 1] at the model's rate. Samples after :meth:`end` are dropped."""
-        if self._ended or len(samples) == 0:
-            return
-        self._received += len(samples)
-        self._queue.append(samples)
-        if not self._marks:
-            self._queued += len(samples)
+        if not self._ended and len(samples):
+            self._intake.push(samples)
 
-    def finalize(self) -> None:
+    def configure(self, endpointing: EndpointingConfig) -> None:
+        """Decide by these numbers from the audio pushed next on."""
+        if not self._ended:
+            self._intake.configure(endpointing)
+
+    def finalize(self) -> list[Event]:
         """Flush what was pushed so far: exactly one Final with reason FINALIZE follows, perhaps without text."""
-        if not self._ended:
-            self._mark(_Mark.FINALIZE)
+        return self._request(Flush.FINALIZE)
 
-    def end(self) -> None:
+    def no_audio(self) -> list[Event]:
+        """The client has been silent for long: flush what was pushed so far; a Final only if there is text."""
+        return self._request(Flush.NO_AUDIO)
+
+    def end(self) -> list[Event]:
         """No more audio: flush, then :class:`Done`. A second call does nothing."""
-        if not self._ended:
-            self._ended = True
-            self._mark(_Mark.END)
+        events = self._request(Flush.END)
+        self._ended = True
+        return events
+
+    def cancel(self) -> list[Event]:
+        """Drop the current utterance and everything pushed so far; what is pushed next begins a new utterance.
+
+        Finalize requests that were not answered yet are answered without text.
+        """
+        if self._ended:
+            return []
+        if not self._utterance.empty:
+            self._index += 1
+        self._forget_utterance()
+        events: list[Event] = [
+            self._final(self._frame - 1, Reason.FINALIZE) for _ in range(self._intake.cancel())
+        ]
+        self._applied = self._intake.taken if not self._step else self._applied
+        return [*events, Cancelled(self._milliseconds(self._intake.received))]
 
     @property
     def ready_frames(self) -> int:
         """Encoder frames that the next step may have at most, a multiple of the live step; 0 if none is ready."""
-        if self._done or self._step:
-            return 0
-        mel_frames = self._mel.available_after(self._queued)
-        if self._last_mel is None:
-            mel_frames += SUBSAMPLING_FACTOR - 1
-        frames = mel_frames // SUBSAMPLING_FACTOR // self._live_frames * self._live_frames
-        if frames == 0 and (self._flush is not None or self._marks):
-            return self._live_frames
-        return frames
+        return 0 if self._done or self._step else self._intake.ready_frames
 
     def next_step(self, slot: int, frames: int) -> StepInput:
         """The next step, of ``frames`` encoder frames: one of the model's step sizes, at most :attr:`ready_frames`.
@@ -137,96 +151,151 @@ class Session:
         """
         if not 0 < frames <= self.ready_frames:
             raise ValueError(f"a step of {frames} frames is not ready; {self.ready_frames} are")
-        first = self._last_mel is None
-        wanted = SUBSAMPLING_FACTOR * frames - (SUBSAMPLING_FACTOR - 1 if first else 0)
-        self._gather(wanted)
-        new = self._mel.read(wanted)
-        if self._last_mel is None:
-            head = np.zeros((SUBSAMPLING_FACTOR, self._mel_parameters.bins), np.float32)
-        else:
-            head = self._last_mel
-        mel = np.concatenate([head, new])
-        self._last_mel = new[-1:]
+        mel, begin = self._intake.read(frames)
         self._step = frames
         restart, self._restart = self._restart, False
-        return StepInput(slot, mel, begin=SUBSAMPLING_FACTOR if first else 0, end=len(mel), restart=restart)
+        return StepInput(slot, mel, begin=begin, end=len(mel), restart=restart)
 
     def apply(self, emissions: Sequence[Emission]) -> list[Event]:
         """Take the emissions of the last step; returns the events in order."""
+        base, frames, self._step = self._frame, self._step, 0
+        self._frame, self._applied = base + frames, self._intake.taken
         events: list[Event] = []
-        base, self._frame, self._step = self._frame, self._frame + self._step, 0
-        if self._nothing_new:
-            emissions = ()
-        for frame, group in groupby(emissions, key=lambda emission: base + emission.frame):
-            for emission in group:
-                if emission.token in (self._vocabulary.eou, self._vocabulary.eob):
-                    events += self._partial(frame)
-                    if self._flush is not None and self._frame_end(frame) > self._flush_start:
-                        return events + self._finish_flush(Reason.EOU)
-                    if not self._utterance.empty:
-                        eou = emission.token == self._vocabulary.eou
-                        events.append(self._final(frame, Reason.EOU if eou else Reason.BACKCHANNEL))
-                else:
-                    self._utterance.add(emission.token, frame, emission.probability)
+        tokens: list[list[Emission]] = [[] for _ in range(frames)]
+        for emission in emissions:
+            tokens[emission.frame].append(emission)
+        for frame, emitted in enumerate(tokens, base):
+            self._adopt_config(frame)
+            flushing = self._flushing(frame)
+            for emission in emitted:
+                events += self._token(emission, frame)
             events += self._partial(frame)
-        if self._flush is not None and self._flush_silence >= FLUSH_SECONDS * self._rate:
-            events += self._finish_flush(Reason.END)
-        if self._utterance.empty:
-            self._timeline.forget_before(self._frame * self._frame_samples)
-        return events
+            if flushing and any(emission.token in self._ends for emission in emitted):
+                events += self._finish_flush()
+                break
+            if not flushing:
+                events += self._frame_over(frame)
+        if self._intake.flush is not None and self._flushed_enough:
+            events += self._finish_flush()
+        self._forget()
+        return events + self._settle()
 
     @property
-    def _nothing_new(self) -> bool:
-        """True while a flush runs on silence alone: no audio came since the flush before it, so no words can."""
-        return self._flush is not None and self._utterance.empty and self._heard == self._flushed
+    def _ends(self) -> tuple[int, int | None]:
+        return self._vocabulary.eou, self._vocabulary.eob
 
-    def _mark(self, mark: _Mark) -> None:
-        self._queue.append(mark)
-        self._marks += 1
+    def _adopt_config(self, frame: int) -> None:
+        configs = self._intake.configs
+        while configs and configs[0][0] < self._frame_end(frame):
+            self._endpointer.config = configs.popleft()[1]
 
-    def _gather(self, mel_frames: int) -> None:
-        """Feed the front end until ``mel_frames`` can be read."""
-        while (missing := self._mel.missing(mel_frames)) > 0:
-            if self._flush is not None:
-                self._timeline.insert(self._mel.pushed, missing)
-                self._mel.push(np.zeros(missing, np.float32))
-                self._flush_silence += missing
-            else:
-                self._take(self._queue.popleft(), missing)
+    def _flushing(self, frame: int) -> bool:
+        """True if ``frame`` has heard silence of the flush that runs: nothing but the flush ends the utterance then."""
+        return self._intake.flush is not None and self._frame_end(frame) > self._intake.flush_start
 
-    def _take(self, item: Float32 | _Mark, missing: int) -> None:
-        if isinstance(item, _Mark):
-            self._flush = item
-            self._flush_silence = 0
-            self._flush_start = self._mel.pushed
-            self._marks -= 1
-            ahead = takewhile(lambda queued: not isinstance(queued, _Mark), self._queue)
-            self._queued = sum(len(samples) for samples in ahead if not isinstance(samples, _Mark))
-            return
-        if len(item) > missing:
-            self._queue.appendleft(item[missing:])
-            item = item[:missing]
-        self._queued -= len(item)
-        self._heard += len(item)
-        self._mel.push(item)
+    @property
+    def _flushed_enough(self) -> bool:
+        """True if the flush need not wait for the model's end of utterance any longer."""
+        silence = self._intake.flush_silence
+        if silence >= FLUSH_SECONDS * self._rate:
+            return True
+        waiting = self._endpointer.open and (
+            self._endpointer.end_frame is None or self._flushing(self._endpointer.last_frame)
+        )
+        return not waiting and silence >= SETTLE_SECONDS * self._rate
 
-    def _finish_flush(self, reason: Reason) -> list[Event]:
-        """Commit what the flush was for; ``reason`` is EOU if the model ended the utterance itself, else END."""
-        mark, self._flush = self._flush, None
-        self._flushed = self._heard
-        events: list[Event] = []
-        if mark is _Mark.FINALIZE:
-            events.append(self._final(self._frame - 1, Reason.FINALIZE))
-        elif not self._utterance.empty:
-            events.append(self._final(self._frame - 1, reason))
-        if mark is _Mark.END:
-            self._done = True
-            events.append(Done(self._milliseconds(self._received), self._spoken))
-        # Whatever the prediction network holds now belongs to the utterance just committed.
-        self._restart = True
+    def _token(self, emission: Emission, frame: int) -> list[Event]:
+        """One token of the model."""
+        if self._intake.flush is Flush.CANCEL:
+            return []
+        at = self._frame_ms(frame + 1)
+        if emission.token in self._ends:
+            events: list[Event] = [*self._partial(frame)]
+            if self._utterance.empty:
+                self._forget_utterance()
+                return events
+            decision = self._endpointer.end_token(frame, backchannel=emission.token == self._vocabulary.eob)
+            if decision is Turn.EAGER_END:
+                self._utterance.end_word()
+                events.append(Eou(self._index, at))
+            elif isinstance(decision, Reason):
+                events.append(self._final(frame, decision))
+            return events
+        events = self._speech(frame)
+        decision = self._endpointer.token(frame, self._utterance.starts_word(emission.token))
+        if isinstance(decision, Reason):
+            events.append(self._final(frame - 1, decision))
+            self._endpointer.token(frame, starts_word=True)
+        elif decision is Turn.RESUMED:
+            events.append(Resumed(self._index, at))
+        self._utterance.add(emission.token, frame, emission.probability)
         return events
 
-    def _partial(self, frame: int) -> list[Partial]:
+    def _frame_over(self, frame: int) -> list[Event]:
+        """What silence decides at the end of ``frame``."""
+        config = self._endpointer.config
+        voice = self._voice if config.vad else None
+        position = self._frame_end(frame)
+        reason = self._endpointer.frame_over(frame, None if voice is None else lambda: voice.heard(position))
+        events: list[Event] = []
+        if reason is not None and not self._utterance.empty:
+            events.append(self._final(frame, reason))
+        elif reason is not None:
+            self._forget_utterance()
+        if (
+            config.speech_started
+            and not self._endpointer.open
+            and voice is not None
+            and voice.heard(position)
+        ):
+            events += self._speech(frame)
+        return events
+
+    def _speech(self, frame: int) -> list[Event]:
+        """Speech is heard at ``frame``: report it if it is a beginning."""
+        if not self._endpointer.config.speech_started:
+            return []
+        before, self._speech_frame = self._speech_frame, frame
+        silent = before is None or self._milliseconds((frame - before) * self._frame_samples) > SPEECH_OVER_MS
+        return [SpeechStarted(self._frame_ms(frame + 1))] if silent and not self._endpointer.open else []
+
+    def _request(self, flush: Flush) -> list[Event]:
+        if self._ended:
+            return []
+        self._intake.request(flush)
+        return self._settle()
+
+    def _settle(self) -> list[Event]:
+        """Answer the requests that need no audio: the model has nothing left to say."""
+        events: list[Event] = []
+        while not self._step and not self._done and (flush := self._intake.next_flush()):
+            events += self._answer(flush)
+        return events
+
+    def _finish_flush(self) -> list[Event]:
+        flush = self._intake.flush
+        assert flush is not None
+        self._intake.finish_flush()
+        # Whatever the prediction network holds now belongs to what was just flushed.
+        self._restart = True
+        return self._answer(flush)
+
+    def _answer(self, flush: Flush) -> list[Event]:
+        """Commit what a flush was for."""
+        events: list[Event] = []
+        last = self._frame - 1
+        if flush is Flush.FINALIZE:
+            events.append(self._final(last, Reason.FINALIZE))
+        elif not self._utterance.empty:
+            end = Reason.END if self._endpointer.end_frame is None else Reason.EOU
+            events.append(self._final(last, Reason.NO_AUDIO if flush is Flush.NO_AUDIO else end))
+        self._forget_utterance()
+        if flush is Flush.END:
+            self._done = True
+            events.append(Done(self._milliseconds(self._intake.received), self._spoken))
+        return events
+
+    def _partial(self, frame: int) -> list[Event]:
         """A partial as of ``frame`` if the text has grown since the last one."""
         text = self._utterance.text
         if text == self._reported:
@@ -235,14 +304,32 @@ class Session:
         return [Partial(self._index, text, self._utterance.words(self._frame_ms), self._frame_ms(frame + 1))]
 
     def _final(self, frame: int, reason: Reason) -> Final:
-        utterance, self._utterance = self._utterance, Utterance(self._vocabulary)
-        self._reported = ""
+        end = self._endpointer.end_frame
         final = Final(
-            self._index, utterance.text, utterance.words(self._frame_ms), self._frame_ms(frame + 1), reason
+            self._index,
+            self._utterance.text,
+            self._utterance.words(self._frame_ms),
+            self._frame_ms(frame + 1),
+            reason,
+            None if end is None else self._frame_ms(end + 1),
         )
         self._index += 1
-        self._spoken += not utterance.empty
+        self._spoken += not self._utterance.empty
+        self._forget_utterance()
         return final
+
+    def _forget_utterance(self) -> None:
+        self._endpointer.close()
+        self._utterance = Utterance(self._vocabulary)
+        self._reported = ""
+
+    def _forget(self) -> None:
+        """Let go of what no later decision or time needs."""
+        position = self._frame * self._frame_samples
+        if self._utterance.empty:
+            self._intake.timeline.forget_before(position)
+        if self._voice is not None:
+            self._voice.forget_before(position)
 
     def _frame_end(self, frame: int) -> int:
         """Model position up to which an encoder frame has heard: the middle of its last mel frame and half a window."""
@@ -250,7 +337,8 @@ class Session:
 
     def _frame_ms(self, frame: int) -> int:
         """Client time at which an encoder frame begins, which is where the frame before it ends."""
-        return self._milliseconds(self._timeline.client_position(max(0, self._frame_end(frame - 1))))
+        client = self._intake.timeline.client_position(max(0, self._frame_end(frame - 1)))
+        return self._milliseconds(client)
 
     def _milliseconds(self, samples: int) -> int:
         return samples * 1000 // self._rate

@@ -32,6 +32,7 @@ class Utterance:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._words: list[_Word] = []
+        self._word_over = False
         # SentencePiece models with byte fallback spell rare characters as byte pieces; a character shows when
         # its last byte is here.
         self._bytes = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -46,11 +47,21 @@ class Utterance:
         """Words joined by single spaces."""
         return " ".join(word.text for word in self._words if word.text)
 
+    def starts_word(self, token: int) -> bool:
+        """True if an ordinary token, added next, would begin a word."""
+        return self._word_over or self._vocabulary.pieces[token].startswith(WORD_START)
+
+    def end_word(self) -> None:
+        """What is added next begins a word, whatever its piece says."""
+        self._word_over = True
+
     def add(self, token: int, frame: int, probability: float) -> None:
         """Append an ordinary token emitted on ``frame``."""
-        head, *starts = self._piece_text(token).split(" ")
-        if not self._words:
+        text = self._piece_text(token)
+        head, *starts = text.split(" ")
+        if not self._words or (self._word_over and head):
             self._words.append(_Word("", frame, frame, 0.0, 0))
+        self._word_over = self._word_over and not text
         self._words[-1].text += head
         for part in starts:
             self._words.append(_Word(part, frame, frame, 0.0, 0))

@@ -19,16 +19,17 @@ from parakeet_live.dialects.messages import CloseCode, ErrorCode
 from parakeet_live.dialects.native import (
     Action,
     Audio,
-    BadParameterError,
+    Cancel,
+    Configure,
     End,
     Finalize,
     NativeSession,
     Refuse,
     Result,
     ServerInfo,
-    parse_query,
     refusal,
 )
+from parakeet_live.dialects.query import BadParameterError, parse_query
 from parakeet_live.engine.backend import CapacityError, EngineError
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.engine.stream import Stream
@@ -52,8 +53,8 @@ class ClientGone(Exception):  # noqa: N818 - it is no error when a client leaves
 async def serve_stream(websocket: WebSocket, recognizer: Recognizer, settings: Settings) -> None:
     """Serve one connection from the handshake to the close."""
     try:
-        declared = parse_query(websocket.query_params.multi_items())
-        stream = recognizer.open()
+        request = parse_query(websocket.query_params.multi_items())
+        stream = recognizer.open(request.endpointing)
     except BadParameterError as error:
         await refuse_stream(websocket, ErrorCode.BAD_PARAMETER, str(error), CloseCode.POLICY)
         return
@@ -64,9 +65,9 @@ async def serve_stream(websocket: WebSocket, recognizer: Recognizer, settings: S
     with closing(stream):
         await websocket.accept()
         session_id = secrets.token_hex(8)
-        log.info("session %s: opened, %s", session_id, declared.resolve())
+        log.info("session %s: opened, %s", session_id, request.audio.resolve())
         info = ServerInfo(recognizer.bundle_name, recognizer.languages, recognizer.step_ms, settings.limits)
-        session = NativeSession(session_id, declared, info)
+        session = NativeSession(session_id, request, info)
         outcome = await _Connection(websocket, session, stream, settings).run()
         log.info("session %s: %s", session_id, outcome)
 
@@ -166,6 +167,10 @@ class _Connection:
                 case Finalize():
                     await self._finalizes.acquire()
                     self._stream.finalize()
+                case Cancel():
+                    self._stream.cancel()
+                case Configure(endpointing):
+                    self._stream.configure(endpointing)
                 case End():
                     self._stream.end()
                 case Result(text=text):
