@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError, TomlConfigSettingsSource
 
 from parakeet_live.settings import ENVIRONMENT_PREFIX, Settings
@@ -40,6 +40,12 @@ def flag_of(name: str) -> str:
 def variable_of(name: str) -> str:
     """The environment variable of a setting: ``PARAKEET_LIVE_MAX_STREAMS``."""
     return ENVIRONMENT_PREFIX + name.upper()
+
+
+def is_secret(name: str) -> bool:
+    """True for a setting whose value is never shown, and which has no flag: everyone can read a process's arguments."""
+    annotation = Settings.model_fields[name].annotation
+    return SecretStr in (annotation, *get_args(annotation))
 
 
 def load_configuration(flags: Mapping[str, Any] | None = None, file: Path | None = None) -> Configuration:
@@ -96,7 +102,8 @@ def _explain(error: ValidationError, origins: Mapping[str, str]) -> str:
             continue
         text = problem["msg"].removeprefix("Value error, ")
         if name:
-            text = f"{name} (from {origin}): {text[:1].lower()}{text[1:]}, not {str(problem['input'])[:80]!r}"
+            shown = "" if is_secret(name) else f", not {str(problem['input'])[:80]!r}"
+            text = f"{name} (from {origin}): {text[:1].lower()}{text[1:]}{shown}"
         if str(problem["input"]).startswith("tcp://"):
             text += "; this looks like a variable that Kubernetes sets: use enableServiceLinks: false"
         problems.append(text)

@@ -9,13 +9,25 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Self
 
-from pydantic import BaseModel, Field
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from parakeet_live.access.gate import MonitoringAccess
+from parakeet_live.access.origins import is_loopback
+from parakeet_live.access.tokens import SECRET_BYTES
 from parakeet_live.dialects.messages import Limits
 
 ENVIRONMENT_PREFIX = "PARAKEET_LIVE_"
+
+
+def _split(value: object) -> object:
+    """A variable holds a list with commas between the values."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Strings = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 class LogLevel(StrEnum):
@@ -37,6 +49,15 @@ class Listening(BaseModel):
     )
     port: int = Field(
         default=8765, ge=0, le=65535, description="Port to listen on; 0 takes any free one, which is printed."
+    )
+    tls_cert: Path | None = Field(
+        default=None, description="File with the certificate chain, PEM. With it clients connect to wss://."
+    )
+    tls_key: Path | None = Field(default=None, description="File with the certificate's private key, PEM.")
+    trusted_proxies: Strings = Field(
+        default=(),
+        description="Addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are "
+        "believed. Of everyone else they are ignored.",
     )
 
 
@@ -93,17 +114,84 @@ class Connections(BaseModel):
     )
 
 
+class Access(BaseModel):
+    """Access"""
+
+    keys_file: Path | None = Field(
+        default=None,
+        description="File with the hashes of API keys, which `parakeet-live keys` makes. With it, or with `keys`, "
+        "every stream needs a key. A change of the file counts at once.",
+    )
+    keys: Strings = Field(
+        default=(),
+        description="API keys without a file: entries NAME:ID:SHA256, as `parakeet-live keys new` prints them.",
+    )
+    key_max_streams: int | None = Field(
+        default=None,
+        ge=1,
+        le=4096,
+        description="Streams at the same time for a key that has no limit of its own.",
+    )
+    key_audio_minutes_per_day: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000_000,
+        description="Minutes of audio on one day (UTC) for a key that has no limit of its own. Counted in memory: a "
+        "restart begins anew.",
+    )
+    token_secret: SecretStr | None = Field(
+        default=None,
+        description=f"Signs browser tokens; at least {SECRET_BYTES} characters. Servers behind one address need the "
+        "same one. Without it tokens are good until the server stops.",
+    )
+    token_audience: str = Field(
+        default="parakeet-live",
+        min_length=1,
+        description="Name of this service in browser tokens; a token for another one is refused.",
+    )
+    token_max_ttl_s: int = Field(
+        default=600,
+        ge=1,
+        le=86_400,
+        description="Longest life of a browser token that a client may ask for, in seconds.",
+    )
+    allowed_origins: Strings = Field(
+        default=(),
+        description="Web origins whose pages may connect, such as https://example.org, beside the server's own; `*` "
+        "allows all, `null` pages opened from files.",
+    )
+    allowed_hosts: Strings = Field(
+        default=(),
+        description="Names, beside those of loopback addresses, by which a server without keys that listens on a "
+        "loopback address may be called; `*` allows all. This keeps out pages that use DNS rebinding.",
+    )
+    monitoring_access: MonitoringAccess = Field(
+        default=MonitoringAccess.LOOPBACK,
+        description="Who may read /metrics, /v1/stats and the details of /healthz: `loopback` are programs of this "
+        "machine and whoever shows a key, `key` only the latter, `open` everyone.",
+    )
+    insecure_no_keys: bool = Field(
+        default=False,
+        description="Listen on a public address although everyone who reaches it can use the server.",
+    )
+    insecure_no_tls: bool = Field(
+        default=False,
+        description="Listen on a public address without TLS: audio, text and keys can be read on the way. For servers "
+        "behind a proxy that ends TLS.",
+    )
+
+
 class Logging(BaseModel):
     """Logs"""
 
     log_level: LogLevel = Field(default=LogLevel.INFO, description="What to log on standard error.")
 
 
-GROUPS: tuple[type[BaseModel], ...] = (Listening, Recognition, Limits, Connections, Logging)
+GROUPS: tuple[type[BaseModel], ...] = (Listening, Recognition, Limits, Connections, Access, Logging)
 """In the order of the documentation."""
 
 
-class Settings(Listening, Recognition, Limits, Connections, Logging, BaseSettings):
+class Settings(Listening, Recognition, Limits, Connections, Access, Logging, BaseSettings):
     """The effective settings. Made here from its arguments and defaults alone; nothing is read from outside."""
 
     model_config = SettingsConfigDict(
@@ -124,6 +212,31 @@ class Settings(Listening, Recognition, Limits, Connections, Logging, BaseSetting
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (init_settings,)
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("tls_cert and tls_key belong together: give both or none")
+        secret = self.token_secret
+        if secret is not None and len(secret.get_secret_value()) < SECRET_BYTES:
+            raise ValueError(
+                f"token_secret is too short: use {SECRET_BYTES} random characters or more, "
+                "for instance of `openssl rand -hex 32`"
+            )
+        if is_loopback(self.host):
+            return self
+        if not (self.keys_file or self.keys or self.insecure_no_keys):
+            raise ValueError(
+                f"{self.host} is a public address, and without API keys everyone who reaches it could use the server: "
+                "make a key (`parakeet-live keys new NAME --file FILE`) and give --keys-file FILE, or say "
+                "--insecure-no-keys"
+            )
+        if not (self.tls_cert or self.insecure_no_tls):
+            raise ValueError(
+                f"{self.host} is a public address, and without TLS audio, text and keys could be read on the way: "
+                "give --tls-cert and --tls-key, or say --insecure-no-tls, for instance behind a proxy that ends TLS"
+            )
+        return self
 
     @property
     def limits(self) -> Limits:

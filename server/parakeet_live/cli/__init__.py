@@ -14,6 +14,7 @@ from parakeet_live.cli.bench import bench
 from parakeet_live.cli.config import config
 from parakeet_live.cli.demo import demo
 from parakeet_live.cli.evaluate import evaluate
+from parakeet_live.cli.keys import keys
 from parakeet_live.cli.models import models
 from parakeet_live.cli.serve import serve
 from parakeet_live.cli.transcribe import transcribe
@@ -53,4 +54,5 @@ app.command("config")(config)
 app.command("transcribe")(transcribe)
 app.command("eval")(evaluate)
 app.command("bench")(bench)
+app.add_typer(keys, name="keys")
 app.add_typer(models, name="models")

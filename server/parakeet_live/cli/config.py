@@ -6,14 +6,13 @@ import json
 from typing import Annotated, Any
 
 import typer
-from pydantic import SecretStr
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from parakeet_live.cli.console import fail
 from parakeet_live.cli.settings_flags import with_settings
-from parakeet_live.configuration import Configuration
+from parakeet_live.configuration import Configuration, is_secret
 from parakeet_live.settings import GROUPS
 
 
@@ -51,10 +50,11 @@ def _toml(configuration: Configuration) -> str:
     for group in GROUPS:
         lines.append(f"# {group.__doc__}")
         for name in group.model_fields:
-            secret = isinstance(getattr(configuration.settings, name), SecretStr)
             value = values[name]
             # A JSON string, number, boolean or array of these is a TOML one.
-            lines.append(f"# {name} =" if value is None or secret else f"{name} = {json.dumps(value)}")
+            lines.append(
+                f"# {name} =" if value is None or is_secret(name) else f"{name} = {json.dumps(value)}"
+            )
         lines.append("")
     return "\n".join(lines)
 

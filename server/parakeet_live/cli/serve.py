@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import logging
+import ssl
 
+from parakeet_live.access.keys import KeyFileError
 from parakeet_live.cli.bundles import choose_bundle
 from parakeet_live.cli.console import fail
 from parakeet_live.cli.settings_flags import with_settings
@@ -27,11 +29,17 @@ def serve(configuration: Configuration) -> None:
     logging.basicConfig(
         level=settings.log_level.value.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    app = create_app(choose_bundle(settings.model), settings)
+    bundle = choose_bundle(settings.model)
+    try:
+        app = create_app(bundle, settings)
+    except KeyFileError as error:
+        fail(str(error))
     try:
         run_server(app, settings, on_started=_announce)
     except EngineError as error:
         fail(f"the model cannot be run: {error}")
+    except ssl.SSLError as error:
+        fail(f"the certificate or key of --tls-cert and --tls-key cannot be used: {error.reason or error}")
     except OSError as error:
         fail(_listening_problem(error, settings.host, settings.port))
 
@@ -42,6 +50,8 @@ def _announce(url: str) -> None:
 
 
 def _listening_problem(error: OSError, host: str, port: int) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file: --tls-cert and --tls-key name PEM files"
     if error.errno == errno.EADDRINUSE:
         return f"port {port} of {host} is in use: stop what listens there, or choose another with --port"
     if isinstance(error, PermissionError):

@@ -10,13 +10,13 @@ from typing import Annotated, Any, get_args
 
 import typer
 from annotated_types import Ge, Le
-from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from parakeet_live.cli.console import fail, notes
 from parakeet_live.configuration import (
     ConfigurationError,
     flag_of,
+    is_secret,
     load_configuration,
 )
 from parakeet_live.settings import GROUPS
@@ -32,11 +32,11 @@ ConfigFile = Annotated[
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """The command, called with the effective configuration as its first argument, with a flag for every setting.
 
-    Secrets have no flag: everyone on the machine can read the arguments of a process.
+    Secrets have no flag.
     """
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
     flags = {
-        name: field for group in GROUPS for name, field in group.model_fields.items() if not _secret(field)
+        name: field for group in GROUPS for name, field in group.model_fields.items() if not is_secret(name)
     }
 
     @functools.wraps(command)
@@ -64,14 +64,12 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _secret(field: FieldInfo) -> bool:
-    return SecretStr in (field.annotation, *get_args(field.annotation))
-
-
 def _parameter(name: str, field: FieldInfo, panel: str) -> inspect.Parameter:
     """A flag that is None unless it was given; pydantic sees to defaults."""
     kinds = [kind for kind in get_args(field.annotation) if kind is not type(None)]
     kind: Any = kinds[0] if kinds and type(None) in get_args(field.annotation) else field.annotation
+    if kind == tuple[str, ...]:
+        kind = list[str]
     low: Any = next((bound.ge for bound in field.metadata if isinstance(bound, Ge)), None)
     high: Any = next((bound.le for bound in field.metadata if isinstance(bound, Le)), None)
     flag = flag_of(name)

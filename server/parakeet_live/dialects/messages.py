@@ -22,6 +22,10 @@ class CloseCode:
     POLICY = 1008
     INTERNAL_ERROR = 1011
     TRY_AGAIN_LATER = 1013
+    # From the range that RFC 6455 leaves to applications: the HTTP status that the same refusal would have, plus 4000.
+    UNAUTHORIZED = 4401
+    FORBIDDEN = 4403
+    LIMIT_REACHED = 4429
 
 
 class ErrorCode(StrEnum):
@@ -31,6 +35,9 @@ class ErrorCode(StrEnum):
     BAD_PARAMETER = "bad_parameter"
     SERVER_FULL = "server_full"
     NOT_READY = "not_ready"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN_ORIGIN = "forbidden_origin"
+    KEY_LIMIT = "key_limit"
     UNSUPPORTED_CONTAINER = "unsupported_container"
     UNSUPPORTED_WAV = "unsupported_wav"
     FORMAT_MISMATCH = "format_mismatch"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 
 from fastapi import FastAPI, WebSocket
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from parakeet_live.access.gate import AccessDeniedError, Denial
+from parakeet_live.access.usage import KeyLimitError
 from parakeet_live.audio.formats import TARGET_RATE
 from parakeet_live.dialects.messages import CloseCode, ErrorCode
 from parakeet_live.engine.backend import EngineError
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.settings import Settings
+from parakeet_live.web.access import AccessControl, token_routes
+from parakeet_live.web.handshake import Handshake
 from parakeet_live.web.lifecycle import Lifecycle, NotReadyError
 from parakeet_live.web.page import START_PAGE
 from parakeet_live.web.probes import probe_routes
@@ -20,6 +24,10 @@ from parakeet_live.web.stream import refuse_stream, serve_stream
 from parakeet_models.layouts import AnyBundle
 
 STREAM_PATH = "/v1/stream"
+REFUSALS = {
+    Denial.UNAUTHORIZED: (ErrorCode.UNAUTHORIZED, CloseCode.UNAUTHORIZED),
+    Denial.FORBIDDEN_ORIGIN: (ErrorCode.FORBIDDEN_ORIGIN, CloseCode.FORBIDDEN),
+}
 
 
 def create_app(bundle: AnyBundle, settings: Settings) -> FastAPI:
@@ -39,6 +47,7 @@ def create_app(bundle: AnyBundle, settings: Settings) -> FastAPI:
 def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
     """The application around the recogniser that ``load`` returns; ``app.state.lifecycle`` is its Lifecycle."""
     lifecycle = Lifecycle(load, warm_up=settings.warm_up)
+    access = AccessControl(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -47,7 +56,9 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
 
     app = FastAPI(title="parakeet-live", lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.lifecycle = lifecycle
-    app.include_router(probe_routes(lifecycle))
+    app.add_middleware(Handshake)
+    app.include_router(probe_routes(lifecycle, access))
+    app.include_router(token_routes(access, settings.token_max_ttl_s))
 
     @app.get("/", response_class=HTMLResponse)
     async def start_page() -> str:
@@ -66,12 +77,22 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
     @app.websocket(STREAM_PATH + "/")
     async def stream(websocket: WebSocket) -> None:
         try:
-            recognizer = lifecycle.admit()
-        except NotReadyError as error:
-            message = f"{error}; try again in some seconds"
-            await refuse_stream(websocket, ErrorCode.NOT_READY, message, CloseCode.TRY_AGAIN_LATER)
+            lease = access.open_stream(websocket)
+        except AccessDeniedError as error:
+            code, close_code = REFUSALS[error.denial]
+            await refuse_stream(websocket, code, str(error), close_code)
             return
-        await serve_stream(websocket, recognizer, settings)
+        except KeyLimitError as error:
+            await refuse_stream(websocket, ErrorCode.KEY_LIMIT, str(error), CloseCode.LIMIT_REACHED)
+            return
+        with closing(lease):
+            try:
+                recognizer = lifecycle.admit()
+            except NotReadyError as error:
+                message = f"{error}; try again in some seconds"
+                await refuse_stream(websocket, ErrorCode.NOT_READY, message, CloseCode.TRY_AGAIN_LATER)
+                return
+            await serve_stream(websocket, recognizer, settings)
 
     @app.websocket("/{path:path}")
     async def wrong_path(websocket: WebSocket, path: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from parakeet_live.web.access import AccessControl
 from parakeet_live.web.lifecycle import Lifecycle, NotReadyError, Phase
 
 HEALTH_PATH = "/healthz"
@@ -15,17 +16,16 @@ READY_PATH = "/readyz"
 STATS_PATH = "/v1/stats"
 
 
-def probe_routes(lifecycle: Lifecycle) -> APIRouter:
+def probe_routes(lifecycle: Lifecycle, access: AccessControl) -> APIRouter:
     """The routes, answered from the first moment on."""
     routes = APIRouter()
 
     @routes.get(HEALTH_PATH)
-    async def health() -> dict[str, str | int]:
-        found: dict[str, str | int] = {
-            "status": "ok",
-            "state": lifecycle.status,
-            "version": version("parakeet-live"),
-        }
+    async def health(request: Request) -> dict[str, str | int]:
+        found: dict[str, str | int] = {"status": "ok", "state": lifecycle.status}
+        if not access.may_monitor(request):
+            return found
+        found["version"] = version("parakeet-live")
         try:
             recognizer = lifecycle.recognizer
         except NotReadyError:
@@ -42,7 +42,9 @@ def probe_routes(lifecycle: Lifecycle) -> APIRouter:
         return JSONResponse({"status": status}, 200 if status == Phase.READY else 503)
 
     @routes.get(STATS_PATH)
-    async def stats() -> JSONResponse:
+    async def stats(request: Request) -> JSONResponse:
+        if not access.may_monitor(request):
+            return access.refuse_monitoring()
         try:
             recognizer = lifecycle.recognizer
         except NotReadyError as error:

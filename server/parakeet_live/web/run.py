@@ -43,6 +43,11 @@ class Server(uvicorn.Server):
                 # Audio does not compress, and a compressor is memory and time for every connection.
                 ws_per_message_deflate=False,
                 timeout_graceful_shutdown=settings.shutdown_s,
+                ssl_certfile=settings.tls_cert,
+                ssl_keyfile=settings.tls_key,
+                proxy_headers=bool(settings.trusted_proxies),
+                forwarded_allow_ips=list(settings.trusted_proxies),
+                server_header=False,
             )
         )
         self.failure: Exception | None = None
@@ -76,13 +81,14 @@ def run_server(app: FastAPI, settings: Settings, on_started: Callable[[str], Non
     with socket.create_server((host, settings.port), family=family) as listener:
         shown = f"[{host}]" if ":" in host else host
         address = f"{shown}:{listener.getsockname()[1]}"
-        log.info("health checks are answered at http://%s; loading the model", address)
+        log.info("health checks are answered at %s; loading the model", address)
 
         def announce() -> None:
             # What was loaded stays for good: the garbage collector need not walk over it again and again.
             gc.collect()
             gc.freeze()
-            on_started(f"ws://{address}{STREAM_PATH}")
+            scheme = "wss" if settings.tls_cert else "ws"
+            on_started(f"{scheme}://{address}{STREAM_PATH}")
 
         server = Server(app, settings, announce)
         with _signals_end_quietly():
