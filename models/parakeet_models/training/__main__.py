@@ -37,7 +37,14 @@ def _parser() -> argparse.ArgumentParser:
         "--work", type=Path, required=True, help="folder for clips, checkpoints and the result"
     )
     parser.add_argument(
-        "--hours", type=float, default=1.1, help="CPU time of training (default: %(default)s)"
+        "--hours", type=float, default=5.0, help="CPU time of training (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--finish-in",
+        type=float,
+        metavar="MINUTES",
+        help="go on from the checkpoint with a falling rate and export after so many minutes, in WORK/finish; "
+        "the checkpoint itself is kept, to train on from another day",
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
@@ -48,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         "--share", type=float, default=1.0, help="make only this share of the clips, for a trial run"
     )
     parser.add_argument("--processes", type=int, default=1, help="for generation; training always uses one")
+    parser.add_argument(
+        "--clips-are-made", action="store_true", help="train with the clips there are, generate nothing"
+    )
     return parser
 
 
@@ -81,9 +91,10 @@ def _train(arguments: argparse.Namespace) -> None:
     import torch
 
     from .clips import read_recordings
-    from .evaluate import read_manifest
+    from .evaluate import read_held_out, read_manifest
     from .library import ClipLibrary
     from .model import TrainingModel, tiny_config
+    from .schedule import Schedule
     from .streams import StreamComposer
     from .tokenizer import Tokenizer, train_tokenizer
     from .trainer import Trainer, TrainingOptions
@@ -97,15 +108,20 @@ def _train(arguments: argparse.Namespace) -> None:
     library = ClipLibrary(read_recordings(arguments.real / "manifest.jsonl"), arguments.work / "clips")
     for source, seconds in library.seconds.items():
         logging.info("%s: %d clips, %.1f min", source, library.counts[source], seconds / 60)
+    recordings = read_held_out(arguments.work / "clips")
+    if arguments.eval:
+        recordings += read_manifest(
+            arguments.eval, ("digit", "digit-string", "number-word", "letter", "prompt")
+        )
     Trainer(
         TrainingModel(tiny_config(tokenizer.size)),
         tokenizer,
         tokenizer_path,
         StreamComposer(library, arguments.seed),
         arguments.work,
-        TrainingOptions(hours=arguments.hours, seed=arguments.seed),
-        read_manifest(arguments.eval, ("digit", "digit-string")) if arguments.eval else (),
-    ).run()
+        TrainingOptions(seed=arguments.seed, schedule=Schedule(end=60 * arguments.hours)),
+        recordings,
+    ).run(arguments.finish_in)
 
 
 def main() -> int:
@@ -116,7 +132,8 @@ def main() -> int:
     from .synthesis import EngineMissingError
 
     try:
-        _generate(arguments)
+        if not arguments.clips_are_made:
+            _generate(arguments)
     except EngineMissingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

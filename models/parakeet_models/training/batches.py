@@ -25,12 +25,12 @@ LENGTHS = (250, 400, 600, 800, 1000, 1280, 1600)
 FRAME_SECONDS = 0.08
 """One encoder frame."""
 
-EOU_DELAY = (0.35, 0.6)
-"""When `<EOU>` should come, in seconds after the last word: long enough to tell most pauses inside a string from an
-end, short enough for a conversation. The frame labels put it there; the transducer loss, to which any alignment is
-as good as another, would wait for the longest pause it has ever heard."""
+EOU_DELAY = (0.16, 0.42)
+"""When `<EOU>` should come, in seconds after the last word: a pause shorter than this is none, and a server may still
+wait before it believes the end. The frame labels put it there; the transducer loss, to which any alignment is as good
+as another, would wait for the longest pause it has ever heard."""
 
-EOU_MISTIMED = -5.0
+EOU_MISTIMED = -6.0
 """Log-probability added to alignments that put `<EOU>` outside `EOU_DELAY`."""
 
 IGNORED = -100
@@ -64,17 +64,19 @@ class Batch:
 
 
 def frame_labels(frames: int, utterances: list[Utterance], tokenizer: Tokenizer) -> np.ndarray:
-    """int64[frames]: the word where its second half sounds, `<EOU>` after the last word, else blank.
+    """int64[frames]: the piece of a word where the second half of it sounds, `<EOU>` after the last word, else blank.
 
-    Encoder frame k ends at 80 k ms, and a causal network knows a word only when most of it has been said.
+    Encoder frame k ends at 80 k ms, and a causal network knows a sound only when most of it has been said.
     """
     labels = np.full(frames, tokenizer.blank, np.int64)
     time = np.arange(frames) * FRAME_SECONDS
     for utterance in utterances:
-        tokens = tokenizer.encode([word.text for word in utterance.words])
-        for token, word in zip(tokens, utterance.words, strict=True):
-            middle = word.start + 0.45 * (word.end - word.start)
-            labels[(time >= middle) & (time < max(word.end, middle + FRAME_SECONDS))] = token
+        for word in utterance.words:
+            pieces = tokenizer.word(word.text)
+            length = (word.end - word.start) / len(pieces)
+            for i, token in enumerate(pieces):
+                middle, end = word.start + (i + 0.45) * length, word.start + (i + 1) * length
+                labels[(time >= middle) & (time < max(end, middle + FRAME_SECONDS))] = token
         if utterance.closed:
             end = utterance.words[-1].end
             labels[(time >= end + EOU_DELAY[0]) & (time < end + EOU_DELAY[1])] = tokenizer.eou

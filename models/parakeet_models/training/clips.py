@@ -36,6 +36,10 @@ class Clip:
     source: str
     """Engine or corpus: clips are weighted by source, then by voice."""
     accent: str = ""
+    kind: str = ""
+    """What sort of text it is (`grammar.KINDS`)."""
+    times: tuple[tuple[float, float], ...] = ()
+    """Start and end of each word in seconds, where the engine tells; else empty."""
 
     @property
     def words(self) -> list[str]:
@@ -50,6 +54,8 @@ class _Entry:
     voice: str
     source: str
     accent: str
+    kind: str = ""
+    times: tuple[tuple[float, float], ...] = ()
 
 
 def to_16k(samples: npt.ArrayLike, rate: int) -> Samples:
@@ -58,8 +64,10 @@ def to_16k(samples: npt.ArrayLike, rate: int) -> Samples:
     return audio if rate == SAMPLE_RATE else np.asarray(soxr.resample(audio, rate, SAMPLE_RATE), np.float32)
 
 
-def trimmed(samples: Samples, margin_s: float = 0.02, floor: float = 0.02) -> Samples | None:
-    """Cut the silence off both ends and scale the peak to 0.7; None if there is no speech to speak of.
+def speech_bounds(
+    samples: Samples, margin_s: float = 0.02, floor: float = 0.02
+) -> tuple[int, int, float] | None:
+    """First and one past the last sample of the speech, and its peak; None if there is none to speak of.
 
     Silence is what stays below `floor` times the peak in frames of 10 ms; `margin_s` of it is kept.
     """
@@ -73,10 +81,17 @@ def trimmed(samples: Samples, margin_s: float = 0.02, floor: float = 0.02) -> Sa
         return None
     loud = np.nonzero(level > floor * peak)[0]
     margin = int(margin_s * SAMPLE_RATE)
-    cut = samples[max(0, int(loud[0]) * hop - margin) : (int(loud[-1]) + 1) * hop + margin]
-    if len(cut) < 0.1 * SAMPLE_RATE:
+    first, last = max(0, int(loud[0]) * hop - margin), min(len(samples), (int(loud[-1]) + 1) * hop + margin)
+    return (first, last, peak) if last - first >= 0.1 * SAMPLE_RATE else None
+
+
+def trimmed(samples: Samples, margin_s: float = 0.02, floor: float = 0.02) -> Samples | None:
+    """Cut the silence off both ends and scale the peak to 0.7; None if there is no speech to speak of."""
+    bounds = speech_bounds(samples, margin_s, floor)
+    if bounds is None:
         return None
-    return np.asarray(cut * (0.7 / peak), np.float32)
+    first, last, peak = bounds
+    return np.asarray(samples[first:last] * (0.7 / peak), np.float32)
 
 
 def write_shard(path: Path, clips: Sequence[Clip]) -> None:
@@ -85,7 +100,12 @@ def write_shard(path: Path, clips: Sequence[Clip]) -> None:
     entries: list[_Entry] = []
     position = 0
     for clip in clips:
-        entries.append(_Entry(position, len(clip.samples), clip.text, clip.voice, clip.source, clip.accent))
+        entries.append(
+            _Entry(
+                *(position, len(clip.samples), clip.text, clip.voice, clip.source, clip.accent, clip.kind),
+                clip.times,
+            )
+        )
         position += len(clip.samples)
     soundfile.write(
         path.with_suffix(".flac"), np.concatenate([c.samples for c in clips]), SAMPLE_RATE, subtype="PCM_16"
@@ -101,7 +121,10 @@ def read_shard(path: Path) -> list[Clip]:
     if rate != SAMPLE_RATE:
         raise ValueError(f"{path.with_suffix('.flac')}: {rate} Hz, expected {SAMPLE_RATE}")
     return [
-        Clip(audio[e.start : e.start + e.length], e.text, e.voice, e.source, e.accent)
+        Clip(
+            *(audio[e.start : e.start + e.length], e.text, e.voice, e.source, e.accent, e.kind),
+            tuple((start, end) for start, end in e.times),
+        )
         for e in (_Entry(**raw) for raw in json.loads(path.read_text()))
     ]
 

@@ -4,8 +4,10 @@ came early, words heard in noise."""
 from __future__ import annotations
 
 import json
+import random
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +19,13 @@ from torch import Tensor
 from parakeet_models.network import ParakeetNetwork
 
 from .batches import FRAME_SECONDS
-from .clips import SAMPLE_RATE, Samples, to_16k
+from .clips import SAMPLE_RATE, Samples, read_shard, to_16k
 from .features import log_mel
+from .grammar import vocabulary
+from .lexicon import DIGITS
+from .library import kind_of
+from .noises import MAKERS, unit
+from .synthesis import HELD_OUT_SUFFIX
 from .tokenizer import Tokenizer
 
 _MAX_SYMBOLS = 10
@@ -60,17 +67,38 @@ class Tally:
         }
 
 
+def plain_words(text: str) -> str:
+    """A reference text as the model writes: lower case, digits as words, no punctuation."""
+    text = text.lower().replace("a.m.", "am").replace("p.m.", "pm").replace("-", " ").replace("x ray", "xray")
+    text = re.sub(r"[0-9]", lambda digit: f" {DIGITS[int(digit[0])]} ", text)
+    return " ".join(word.strip("'") for word in re.sub(r"[^a-z' ]", " ", text).split())
+
+
 def read_manifest(path: Path, kinds: Sequence[str]) -> list[Recording]:
-    """Recordings of the given kinds from a JSON Lines manifest; groups are `kind/speaker`."""
-    found = []
+    """Recordings of the given kinds from a JSON Lines manifest; groups are `kind/speaker`.
+
+    Recordings with words that the model is not meant to know are left out.
+    """
+    known, found = vocabulary(), []
     for line in path.read_text().splitlines():
         row = json.loads(line)
-        if row["kind"] in kinds:
+        text = plain_words(row["text"])
+        if row["kind"] in kinds and text and set(text.split()) <= known:
             audio, rate = soundfile.read(path.parent / row["audio"], dtype="float32")
-            found.append(
-                Recording(to_16k(audio, rate), row["text"].lower(), f"{row['kind']}/{row['speaker']}")
-            )
+            found.append(Recording(to_16k(audio, rate), text, f"{row['kind']}/{row['speaker']}"))
     return found
+
+
+def read_held_out(shards: Path) -> list[Recording]:
+    """The clips of the held-out voices in the shards under a folder, but for the word salads."""
+    return [
+        Recording(
+            clip.samples, clip.text, f"heldout-{'word' if kind_of(clip) == 'word' else 'phrase'}/{clip.voice}"
+        )
+        for path in sorted(shards.glob(f"*{HELD_OUT_SUFFIX}/*.json"))
+        for clip in read_shard(path)
+        if set(clip.words) <= vocabulary()
+    ]
 
 
 @torch.inference_mode()
@@ -159,13 +187,29 @@ def _count(tally: Tally, recording: Recording, tokens: list[tuple[int, int]], to
 
 
 def false_words(
-    network: ParakeetNetwork, tokenizer: Tokenizer, noises: Sequence[Samples]
-) -> dict[str, float]:
-    """Words and ends of utterance heard where there is no speech, and the minutes listened to."""
-    words = ends = 0
-    for noise in noises:
-        tokens = decode(network, [log_mel(noise)], tokenizer.eou)[0]
-        words += sum(token != tokenizer.eou for token, _ in tokens)
-        ends += sum(token == tokenizer.eou for token, _ in tokens)
-    minutes = sum(len(noise) for noise in noises) / SAMPLE_RATE / 60
-    return {"minutes": round(minutes, 1), "words": words, "eou": ends}
+    network: ParakeetNetwork, tokenizer: Tokenizer, noises: Mapping[str, Sequence[Samples]]
+) -> dict[str, dict[str, float]]:
+    """Words and ends of utterance heard where there is no speech, and the minutes listened to, by kind of noise."""
+    found: dict[str, dict[str, float]] = {}
+    for name, pieces in noises.items():
+        decoded = decode(network, [log_mel(piece) for piece in pieces], tokenizer.eou)
+        ends = sum(token == tokenizer.eou for tokens in decoded for token, _ in tokens)
+        words = sum(len(tokenizer.decode([token for token, _ in tokens]).split()) for tokens in decoded)
+        minutes = sum(len(piece) for piece in pieces) / SAMPLE_RATE / 60
+        found[name] = {"minutes": round(minutes, 1), "words": words, "eou": ends}
+    return found
+
+
+def noise_recordings(seed: int, pieces: int = 4, seconds: float = 15.0) -> dict[str, list[Samples]]:
+    """Some of every kind of noise, at levels from very quiet to loud, and digital silence with an offset or none."""
+    rng, noise = random.Random(seed), np.random.default_rng(seed)
+    count = int(seconds * SAMPLE_RATE)
+    found = {
+        name: [
+            np.clip(unit(make(count, rng, noise)) * 10 ** rng.uniform(-3, -0.8), -1, 1).astype(np.float32)
+            for _ in range(pieces)
+        ]
+        for name, (make, _) in MAKERS.items()
+    }
+    found["silence"] = [np.full(count, level, np.float32) for level in (0.0, 0.001, 0.05)]
+    return found

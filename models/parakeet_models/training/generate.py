@@ -1,7 +1,7 @@
 """Generate the synthetic clips, shard by shard; what is already there is kept.
 
-The clips of a shard depend on (seed, engine, worker, shard number) alone, so an interrupted run continues where
-it was and two workers never say the same thing.
+The clips of a shard depend on (seed, engine, shard number) alone, so an interrupted run continues where it was and two
+workers never say the same thing. Every shard has the whole mix of texts: generation may stop anywhere.
 """
 
 from __future__ import annotations
@@ -10,58 +10,70 @@ import logging
 import random
 import subprocess
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .clips import Clip, write_shard
-from .grammar import draw_answer, draw_count, draw_digits
-from .synthesis import Engine, make_engine
+from .grammar import KINDS, words_in_turn
+from .synthesis import HELD_OUT_SUFFIX, Engine, make_engine
 
 log = logging.getLogger(__name__)
 
 CLIPS_PER_SHARD = 60
-_STRING_LENGTHS = ((2, 3.0), (3, 3.0), (4, 3.0), (5, 1.5), (6, 1.0), (7, 1.0))
+
+MIX: Mapping[str, float] = {
+    "word": 0.6, "string": 0.07, "spelling": 0.06, "number": 0.08, "telephone": 0.08, "command": 0.05,
+    "everyday": 0.03, "salad": 0.03,
+}  # fmt: skip
+"""Share of the clips by kind of text. Words alone are joined into strings, codes and lists in the streams."""
+
+SENTENCES: Mapping[str, float] = {
+    "word": 0.42, "string": 0.08, "spelling": 0.07, "number": 0.12, "telephone": 0.12, "command": 0.07,
+    "everyday": 0.06, "salad": 0.06,
+}  # fmt: skip
+"""For the engines that cost next to nothing."""
 
 
 @dataclass(frozen=True)
 class Quota:
-    """How many clips an engine makes, and of what kind."""
+    """How many clips an engine makes, and of what kinds."""
 
     engine: str
     clips: int
-    digit_share: float = 0.55
-    """Isolated digits: strings are built from them when the streams are composed."""
-    string_share: float = 0.22
-    """Digit strings spoken in one go; the rest are short answers."""
+    mix: Mapping[str, float] = field(default_factory=lambda: SENTENCES)
 
 
 QUOTAS: tuple[Quota, ...] = (
-    Quota("hibari", 3600, digit_share=0.4, string_share=0.3),
-    Quota("flite", 5400, digit_share=0.4, string_share=0.3),
-    Quota("espeak", 2400),
-    Quota("piper", 900),
-    Quota("kokoro", 7200, digit_share=0.5, string_share=0.25),
+    Quota("hibari", 9000),
+    Quota("flite", 6000),
+    Quota("espeak", 2700),
+    Quota("flite" + HELD_OUT_SUFFIX, 120),
+    Quota("kokoro" + HELD_OUT_SUFFIX, 120),
+    Quota("piper", 1800),
+    Quota("kokoro", 12_000, MIX),
 )
-"""About 3.5 hours of speech. On one core: kokoro one hour, piper 5 minutes, all others together 5 minutes."""
+"""About 9 hours of speech. On one core: kokoro two hours, piper 6 minutes, all others together 8 minutes."""
 
 
-def draw_text(quota: Quota, rng: random.Random) -> str:
-    """What the next clip says."""
-    share = rng.random()
-    if share < quota.digit_share:
-        return draw_digits(rng, 1)[0]
-    if share < quota.digit_share + quota.string_share:
-        return " ".join(draw_digits(rng, draw_count(rng, _STRING_LENGTHS)))
-    return draw_answer(rng)
+def texts(mix: Mapping[str, float], rng: random.Random) -> Iterator[tuple[str, str]]:
+    """Endless (kind, text) pairs."""
+    words = words_in_turn(rng)
+    while True:
+        kind = rng.choices(list(mix), list(mix.values()))[0]
+        yield kind, next(words) if kind == "word" else KINDS[kind](rng)
 
 
-def _next_clip(engine: Engine, quota: Quota, rng: random.Random) -> Clip | None:
-    text = draw_text(quota, rng)
+def _spoken_clip(engine: Engine, kind: str, text: str, rng: random.Random) -> Clip | None:
     try:
-        return engine.speak(text, rng)
+        clip = engine.speak(text, rng)
     except subprocess.CalledProcessError as error:
-        log.warning("%s could not say %r: %s", quota.engine, text, error)
+        log.warning("%s could not say %r: %s", engine.name, text, error)
         return None
+    # Half a minute per word is no speech, and neither is a twentieth of a second.
+    if clip is None or not 0.06 < len(clip.samples) / 16_000 / len(clip.words) < 2.5:
+        return None
+    return replace(clip, kind=kind)
 
 
 def generate(
@@ -88,13 +100,12 @@ def generate(
             return
         rng = random.Random(f"{seed}/{quota.engine}/{path.stem}")
         clips: list[Clip] = []
-        for _ in range(3 * CLIPS_PER_SHARD):
-            clip = _next_clip(engine, quota, rng)
+        for kind, text in texts(quota.mix, rng):
+            clip = _spoken_clip(engine, kind, text, rng)
             if clip is not None:
                 clips.append(clip)
             if len(clips) == CLIPS_PER_SHARD:
                 break
         write_shard(path, clips)
-        log.info(
-            "%s %s: %.0f s of speech", quota.engine, path.stem, sum(len(c.samples) for c in clips) / 16_000
-        )
+        seconds = sum(len(clip.samples) for clip in clips) / 16_000
+        log.info("%s %s: %.0f s of speech", quota.engine, path.stem, seconds)

@@ -1,13 +1,13 @@
-"""What changes while training goes on, as functions of the share of the time that has passed (0 to 1).
+"""What changes while training goes on, as functions of the CPU minutes that have passed.
 
-The order matters more than the values: without the frame-level warm start on clean single utterances the RNN-T
-loss falls although nothing but silence and word order is learned, and with all distortions from the start the
-warm start stalls.
+The order matters more than the values: without the frame-level warm start on clean single utterances the RNN-T loss
+falls although nothing but silence and word order is learned, and with all distortions from the start the warm start
+stalls. Warm start and ramp take fixed times; then the rate stays constant for as long as there is time, so that a
+checkpoint can go on for any number of hours, and `decay` minutes before the end it falls to almost nothing.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from .streams import EASY, Difficulty
@@ -15,52 +15,57 @@ from .streams import EASY, Difficulty
 
 @dataclass(frozen=True)
 class Schedule:
-    """All shares are of the whole training time."""
+    """All times in CPU minutes from the start of the training."""
 
-    learning_rate: float = 1.5e-3
+    end: float = 300.0
+    decay: float = 40.0
+    """The last minutes, in which the learning rate and the distortions go down."""
+    learning_rate: float = 1.4e-3
     warmup_steps: int = 150
-    frame_only_until: float = 0.07
+    frame_only_until: float = 9.0
     """Frame-level cross entropy alone."""
-    frame_gone_at: float = 0.2
+    frame_gone_at: float = 24.0
     """Its weight falls from 0.5 to 0 until here."""
-    ramp_from: float = 0.085
-    ramp_to: float = 0.25
+    ramp_from: float = 11.0
+    ramp_to: float = 30.0
     """Distortions, lengths and numbers of utterances rise between these two."""
     top_level: float = 0.85
-    ease_from: float = 0.75
     final_level: float = 0.6
-    """The last quarter is less distorted, so that the last, small steps fit what most callers sound like."""
+    """The last minutes are less distorted, so that the last, small steps fit what most callers sound like."""
     ctc_weight: float = 0.3
 
-    def rate(self, progress: float, step: int) -> float:
-        """Learning rate: linear warm-up in steps, then a cosine to 2 %."""
-        cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
-        return self.learning_rate * min(1.0, (step + 1) / self.warmup_steps) * (0.02 + 0.98 * cosine)
+    def decayed(self, minutes: float) -> float:
+        """Share of the decay that has passed, 0 to 1."""
+        return min(1.0, max(0.0, 1 - (self.end - minutes) / self.decay))
 
-    def uses_transducer(self, progress: float) -> bool:
+    def rate(self, minutes: float, step: int) -> float:
+        """Learning rate: linear warm-up in steps, constant, then linear to 2 %."""
+        return (
+            self.learning_rate * min(1.0, (step + 1) / self.warmup_steps) * (1 - 0.98 * self.decayed(minutes))
+        )
+
+    def uses_transducer(self, minutes: float) -> bool:
         """Whether the RNN-T and CTC losses take part."""
-        return progress >= self.frame_only_until
+        return minutes >= self.frame_only_until
 
-    def frame_weight(self, progress: float) -> float:
+    def frame_weight(self, minutes: float) -> float:
         """Weight of the frame-level cross entropy."""
-        if not self.uses_transducer(progress):
+        if not self.uses_transducer(minutes):
             return 1.0
-        left = (self.frame_gone_at - progress) / (self.frame_gone_at - self.frame_only_until)
+        left = (self.frame_gone_at - minutes) / (self.frame_gone_at - self.frame_only_until)
         return 0.5 * max(0.0, left)
 
-    def difficulty(self, progress: float) -> Difficulty:
+    def difficulty(self, minutes: float) -> Difficulty:
         """How hard the streams are."""
-        ramp = (progress - self.ramp_from) / (self.ramp_to - self.ramp_from)
-        if ramp <= 0:
+        share = min(1.0, (minutes - self.ramp_from) / (self.ramp_to - self.ramp_from))
+        if share <= 0:
             return EASY
         full = Difficulty()
-        share = min(1.0, ramp)
-        eased = max(0.0, (progress - self.ease_from) / (1 - self.ease_from))
-        top = self.top_level + min(1.0, eased) * (self.final_level - self.top_level)
+        top = self.top_level + self.decayed(minutes) * (self.final_level - self.top_level)
         return Difficulty(
             level=EASY.level + share * (top - EASY.level),
-            max_digits=round(EASY.max_digits + share * (full.max_digits - EASY.max_digits)),
+            max_words=round(EASY.max_words + share * (full.max_words - EASY.max_words)),
             max_utterances=round(1 + share * (full.max_utterances - 1)),
             noise_only=EASY.noise_only + share * (full.noise_only - EASY.noise_only),
-            digit_share=full.digit_share,
+            easy=1 - share,
         )

