@@ -13,6 +13,7 @@ import typer
 from parakeet_live.cli.bench import bench
 from parakeet_live.cli.config import config
 from parakeet_live.cli.demo import demo
+from parakeet_live.cli.doctor import doctor
 from parakeet_live.cli.evaluate import evaluate
 from parakeet_live.cli.keys import keys
 from parakeet_live.cli.models import models
@@ -55,4 +56,5 @@ app.command("transcribe")(transcribe)
 app.command("eval")(evaluate)
 app.command("bench")(bench)
 app.add_typer(keys, name="keys")
+app.command("doctor")(doctor)
 app.add_typer(models, name="models")

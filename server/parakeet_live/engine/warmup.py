@@ -45,7 +45,7 @@ def warm_up(
     ``samples``: float32[n], some seconds of speech at the model's rate. Every slot must be free; they are again
     afterwards. Blocks for seconds.
     """
-    speech = _Speech(manifest, samples)
+    speech = Speech(manifest, samples)
     slots = [backend.open() for _ in range(backend.slots)]
     try:
         for frames in manifest.step_sizes:
@@ -65,7 +65,7 @@ def warm_up(
     return Capacity(factor, streams)
 
 
-class _Speech:
+class Speech:
     """Steps cut from a recording, one after the other, from the start again at its end."""
 
     def __init__(self, manifest: ModelInfo, samples: Float32) -> None:
@@ -86,7 +86,7 @@ class _Speech:
         return [StepInput(slot, piece, begin=0, end=len(piece)) for slot in slots]
 
 
-def _seconds(backend: Backend, speech: _Speech, slots: Sequence[int], frames: int) -> float:
+def _seconds(backend: Backend, speech: Speech, slots: Sequence[int], frames: int) -> float:
     """Mean time of a batch of one step for each slot. The mean, because a throttled processor is fast in between."""
     started, runs = time.perf_counter(), 0
     while (elapsed := time.perf_counter() - started) < MEASURE_SECONDS:
