@@ -16,16 +16,20 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from parakeet_models.mel import MelParameters
+from parakeet_models.packages import PACKAGE_SUFFIX, CoremlPackages
 
 MANIFEST_NAME = "manifest.json"
 EMBEDDED_NAME = "tiny-en"
 FORMAT_VERSION = 1
 
 Role = Literal["encoder", "prediction", "joint", "tokenizer", "model_card"]
-Precision = Literal["fp32", "fp16", "int8"]
-"""How weights are stored. Arithmetic is fp32; with int8 the encoder's matrix products run on integers."""
+Runtime = Literal["onnx", "coreml"]
+Precision = Literal["fp32", "fp16", "int8", "palettized"]
+"""How weights are stored. ONNX arithmetic is fp32, and with int8 the encoder's matrix products run on integers; there
+is no ``palettized``. Core ML arithmetic is fp16 but for fp32; int8 and palettized are eight-bit encoder weights."""
 WeightsOrigin = Literal["trained", "random"]
-REQUIRED_ROLES: tuple[Role, ...] = ("encoder", "prediction", "joint", "tokenizer")
+GRAPH_ROLES: tuple[Role, ...] = ("encoder", "prediction", "joint")
+REQUIRED_ROLES: tuple[Role, ...] = (*GRAPH_ROLES, "tokenizer")
 
 
 class BundleError(Exception):
@@ -132,10 +136,12 @@ class Manifest(ModelInfo):
     """What ``manifest.json`` holds."""
 
     format: Literal[1] = 1
-    runtime: Literal["onnx"] = "onnx"
+    runtime: Runtime = "onnx"
     weights: Precision = "fp32"
     parity: Parity | None = None
     geometry: Geometry
+    coreml: CoremlPackages | None = None
+    """With the runtime ``coreml``: the packages."""
     files: tuple[BundleFile, ...]
 
     @model_validator(mode="after")
@@ -160,11 +166,31 @@ class Manifest(ModelInfo):
                     f"step size {size} breaks the attention chunks: "
                     f"use multiples of {self.geometry.attention_chunk} encoder frames"
                 )
+        if self.runtime == "onnx" and self.weights == "palettized":
+            raise ValueError("palettized weights are for the runtime coreml")
+        packaged = self._check_packages()
         roles = [file.role for file in self.files]
         for role in REQUIRED_ROLES:
-            if roles.count(role) != 1:
+            if role not in packaged and roles.count(role) != 1:
                 raise ValueError(f"exactly one file with role {role!r} is needed, found {roles.count(role)}")
         return self
+
+    def _check_packages(self) -> tuple[Role, ...]:
+        """The packages are those that the files lie in. Returns the roles that packages have."""
+        if (self.coreml is not None) != (self.runtime == "coreml"):
+            raise ValueError("runtime coreml and the field coreml need each other")
+        if self.coreml is None:
+            return ()
+        if [function.frames for function in self.coreml.encoder] != list(self.step_sizes):
+            raise ValueError("coreml.encoder needs one function for each of step_sizes, in their order")
+        for role in GRAPH_ROLES:
+            named = self.coreml.of_role(role)
+            found = {file.path.partition("/")[0] for file in self.files if file.role == role}
+            if found != named or not all(name.endswith(PACKAGE_SUFFIX) for name in named):
+                raise ValueError(
+                    f"files with role {role!r} must lie in {', '.join(sorted(named))} (folders {PACKAGE_SUFFIX})"
+                )
+        return GRAPH_ROLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +206,20 @@ class Bundle:
         return sum(file.bytes for file in self.manifest.files)
 
     def path(self, role: Role) -> Path:
-        """Path of the file with this role."""
+        """Path of the file with this role; of a package's role, see ``manifest.coreml``."""
         for file in self.manifest.files:
             if file.role == role:
                 return self.directory / file.path
         raise BundleError(f"{self.directory}: no file with role {role!r} in the manifest")
+
+    @property
+    def packages(self) -> CoremlPackages:
+        """What a Core ML bundle consists of; BundleError for other runtimes."""
+        if self.manifest.coreml is None:
+            raise BundleError(
+                f"{self.directory}: a bundle for {self.manifest.runtime} has no Core ML packages"
+            )
+        return self.manifest.coreml
 
 
 def load_bundle(directory: Path) -> Bundle:
@@ -235,9 +270,17 @@ def describe_file(directory: Path, name: str, role: Role) -> BundleFile:
     return BundleFile(role=role, path=name, bytes=path.stat().st_size, sha256=_sha256(path))
 
 
+def describe_package(directory: Path, name: str, role: Role) -> list[BundleFile]:
+    """The manifest entries of all files of a package that lies in ``directory``."""
+    files = sorted(path for path in (directory / name).rglob("*") if path.is_file())
+    return [describe_file(directory, path.relative_to(directory).as_posix(), role) for path in files]
+
+
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Write ``manifest.json``; the inverse of what :func:`load_bundle` reads."""
-    text = manifest.model_dump_json(indent=2) + "\n"
+    # Versions before Core ML read the manifests of ONNX bundles, but no field that they do not know.
+    unused = {"coreml"} if manifest.coreml is None else None
+    text = manifest.model_dump_json(indent=2, exclude=unused) + "\n"
     (directory / MANIFEST_NAME).write_text(text, encoding="utf-8")
 
 

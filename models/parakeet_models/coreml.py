@@ -11,20 +11,15 @@ from typing import Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from parakeet_models.bundle import Geometry, TokenIds
+from parakeet_models.bundle import Geometry, Precision, TokenIds
 from parakeet_models.mel import MelParameters
+from parakeet_models.packages import ComputeUnits, State
 
 FORMAT_VERSION = 1
 METADATA_KEY = "parakeet-live"
 """Key in a package's user-defined metadata; its value is :class:`PackageMetadata` as JSON."""
 
 Part = Literal["encoder", "prediction", "joint"]
-State = Literal["explicit", "mlstate"]
-"""Where a stream's caches live: in inputs and outputs (macOS 14), or in an ``MLState`` (macOS 15)."""
-Precision = Literal["fp32", "fp16", "int8", "palettized"]
-"""``fp32`` and ``fp16`` are weights and arithmetic; the others are eight-bit weights with fp16 arithmetic."""
-ComputeUnits = Literal["CPU_ONLY", "CPU_AND_GPU", "CPU_AND_NE", "ALL"]
-
 CACHES = ("stage1", "stage2", "keys", "values", "conv")
 """What a stream carries from step to step. With explicit state: inputs of these names, outputs with ``new_`` before."""
 

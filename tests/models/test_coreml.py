@@ -24,12 +24,11 @@ from support.coreml import (
 
 require_coremltools()
 
+from parakeet_models.bundle import Precision  # noqa: E402
 from parakeet_models.coreml import (  # noqa: E402
     METADATA_KEY,
     PackageError,
     PackageMetadata,
-    Precision,
-    State,
     cache_shapes,
 )
 from parakeet_models.export.coreml.compress import palette  # noqa: E402
@@ -39,6 +38,7 @@ from parakeet_models.export.coreml.package import write_packages  # noqa: E402
 from parakeet_models.export.coreml.report import operation_counts  # noqa: E402
 from parakeet_models.frames import valid_frames  # noqa: E402
 from parakeet_models.network import ParakeetNetwork  # noqa: E402
+from parakeet_models.packages import State  # noqa: E402
 from support.mil import InterpretedModel  # noqa: E402
 
 STEPS = 50

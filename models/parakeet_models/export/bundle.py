@@ -10,12 +10,12 @@ from pathlib import Path
 import sentencepiece
 
 from parakeet_models.bundle import (
+    GRAPH_ROLES,
     Bundle,
     Geometry,
     Manifest,
     Parity,
     Precision,
-    Role,
     TokenIds,
     WeightsOrigin,
     describe_file,
@@ -33,8 +33,6 @@ PARITY_TOLERANCE = 1e-4
 """Largest difference of any output where only the order of additions differs; see :class:`Parity`."""
 INT8_TOLERANCE = 0.1
 """Largest relative difference of the encoded frames with eight-bit weights: a wrong scale gives far more."""
-
-GRAPH_ROLES: tuple[Role, ...] = ("encoder", "prediction", "joint")
 
 
 class ParityError(Exception):

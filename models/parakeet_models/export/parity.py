@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import onnxruntime as ort
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from parakeet_models.bundle import Parity, TokenIds, encoder_inputs, encoder_outputs
@@ -27,6 +30,8 @@ from parakeet_models.network.streaming import MAX_STEP
 PARITY_STEPS = 48
 """More than the 35 steps of two frames that fill the attention ring, so that it wraps."""
 PARITY_ROWS = 3
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +55,38 @@ def measure_parity(
     """Run the graphs in ``directory`` against ``network``."""
     graph = GraphEncoder(network.config, directory / "encoder.onnx")
     worst, relative = encoder_difference(network, graph, step_sizes)
-    features = torch.from_numpy(log_mel(audio.samples, mel))[None]
-    ends = frozenset(token for token in (tokens.eou, tokens.eob) if token is not None)
-    with torch.inference_mode():
-        encoded, _ = network.encoder(features, torch.tensor([features.shape[1]]))
-    expected = Counter((t.frame, t.token) for t in greedy_decode(network, encoded[0], reset_on=ends))
-    found = Counter(_decode(directory, network.config, _stream(graph, features, step_sizes[0]), ends))
-    total = expected.total() + found.total()
+    state = EncoderState.initial(network.config, 1)
+
+    def step(mel: Tensor, begin: int, end: int) -> Tensor:
+        return graph.step(mel[None], torch.tensor([begin]), torch.tensor([end]), state)[0]
+
+    found = streamed_tokens(step, GraphDecoder(directory), network.config, mel, tokens, step_sizes[0], audio)
+    count, agreement = token_agreement(network, mel, tokens, audio, found)
     return Parity(
         max_difference=worst,
         relative_difference=relative,
         steps=PARITY_STEPS,
         audio=audio.name,
-        tokens=expected.total(),
-        token_agreement=2 * (expected & found).total() / total if total else 1.0,
+        tokens=count,
+        token_agreement=agreement,
     )
+
+
+def token_agreement(
+    network: ParakeetNetwork,
+    mel: MelParameters,
+    tokens: TokenIds,
+    audio: TestAudio,
+    found: list[tuple[int, int]],
+) -> tuple[int, float]:
+    """Tokens that PyTorch emits on ``audio``, offline, and the share of (frame, token) that ``found`` has as well."""
+    features = torch.from_numpy(log_mel(audio.samples, mel))[None]
+    with torch.inference_mode():
+        encoded, _ = network.encoder(features, torch.tensor([features.shape[1]]))
+    decoded = greedy_decode(network, encoded[0], reset_on=_ends(tokens))
+    expected, actual = Counter((t.frame, t.token) for t in decoded), Counter(found)
+    total = expected.total() + actual.total()
+    return expected.total(), 2 * (expected & actual).total() / total if total else 1.0
 
 
 def _session_options() -> ort.SessionOptions:
@@ -133,48 +155,83 @@ def _difference(found: Tensor, expected: Tensor) -> float:
     return float((found - expected).abs().max() / expected.abs().max().clamp(min=1.0))
 
 
-def _stream(graph: GraphEncoder, mel: Tensor, size: int) -> Tensor:
-    """Encode mel [1, T, bins] in steps of ``size`` frames; the joint's projection of them, float[T', joint_hidden]."""
-    state = EncoderState.initial(graph.config, 1)
+class DecoderSteps(Protocol):
+    """Prediction network and joint of a bundle, for one stream."""
+
+    def predict(self, token: Array, h: Array, c: Array) -> Sequence[Array]:
+        """token int64[1]; h, c [1, prediction_hidden] -> prediction [1, joint_hidden], new h, new c."""
+        ...
+
+    def best(self, encoded: Array, predicted: Array) -> Sequence[Array]:
+        """encoded, predicted [1, joint_hidden] -> token [1], probability [1]."""
+        ...
+
+
+class GraphDecoder:
+    """The exported graphs of prediction network and joint."""
+
+    def __init__(self, directory: Path) -> None:
+        self._prediction, self._joint = (
+            ort.InferenceSession(
+                str(directory / f"{name}.onnx"), _session_options(), providers=["CPUExecutionProvider"]
+            )
+            for name in ("prediction", "joint")
+        )
+
+    def predict(self, token: Array, h: Array, c: Array) -> Sequence[Array]:
+        return self._prediction.run(None, {"token": token, "h": h, "c": c})
+
+    def best(self, encoded: Array, predicted: Array) -> Sequence[Array]:
+        return self._joint.run(None, {"encoder": encoded, "prediction": predicted})
+
+
+def streamed_tokens(
+    step: Callable[[Tensor, int, int], Tensor],
+    decoder: DecoderSteps,
+    config: NetworkConfig,
+    mel: MelParameters,
+    tokens: TokenIds,
+    size: int,
+    audio: TestAudio,
+) -> list[tuple[int, int]]:
+    """(frame, token) of every token that a bundle emits on ``audio`` in steps of ``size`` encoder frames.
+
+    ``step`` runs one step of one stream: mel [8 * size + 1, bins], begin, end -> [size, joint_hidden].
+    """
+    features = torch.from_numpy(log_mel(audio.samples, mel))
     hop = SUBSAMPLING_FACTOR * size
-    count = mel.shape[1] + SUBSAMPLING_FACTOR
-    padded = torch.nn.functional.pad(mel, (0, 0, SUBSAMPLING_FACTOR, hop + 1))
+    count = len(features) + SUBSAMPLING_FACTOR
+    padded = torch.nn.functional.pad(features, (0, 0, SUBSAMPLING_FACTOR, hop + 1))
     encoded = []
     for start in range(0, count - 1, hop):
-        begin = torch.tensor([SUBSAMPLING_FACTOR if start == 0 else 0])
-        end = torch.tensor([min(hop + 1, count - start)])
-        step = graph.step(padded[:, start : start + hop + 1].contiguous(), begin, end, state)
-        encoded.append(step[0, : int(valid_frames(end))])
-    return torch.cat(encoded)
+        end = min(hop + 1, count - start)
+        frames = step(
+            padded[start : start + hop + 1].contiguous(), SUBSAMPLING_FACTOR if start == 0 else 0, end
+        )
+        encoded.append(frames[: valid_frames(end)])
+    return _decode(decoder, config, torch.cat(encoded).numpy(), _ends(tokens))
+
+
+def _ends(tokens: TokenIds) -> frozenset[int]:
+    return frozenset(token for token in (tokens.eou, tokens.eob) if token is not None)
 
 
 def _decode(
-    directory: Path, config: NetworkConfig, encoded: Tensor, ends: frozenset[int]
+    decoder: DecoderSteps, config: NetworkConfig, encoded: Array, ends: frozenset[int]
 ) -> list[tuple[int, int]]:
-    """Greedy search with the exported prediction network and joint: (frame, token) of every token."""
-    prediction, joint = (
-        ort.InferenceSession(
-            str(directory / f"{name}.onnx"), _session_options(), providers=["CPUExecutionProvider"]
-        )
-        for name in ("prediction", "joint")
-    )
-
-    def predict(token: int, h: Float32, c: Float32) -> list[Float32]:
-        return prediction.run(None, {"token": np.array([token]), "h": h, "c": c})
-
+    """Greedy search: (frame, token) of every token."""
     zero = np.zeros((1, config.prediction_hidden), np.float32)
-    start = predict(config.blank, zero, zero)
+    start = decoder.predict(np.array([config.blank]), zero, zero)
     state = start
     emitted = []
     for frame in range(len(encoded)):
         for _ in range(MAX_SYMBOLS_PER_FRAME):
-            inputs = {"encoder": encoded[frame : frame + 1].numpy(), "prediction": state[0]}
-            token = int(joint.run(["token"], inputs)[0][0])
+            token = int(decoder.best(encoded[frame : frame + 1], state[0])[0][0])
             if token == config.blank:
                 break
             emitted.append((frame, token))
             if token in ends:
                 state = start
                 break
-            state = predict(token, *state[1:])
+            state = decoder.predict(np.array([token]), *state[1:])
     return emitted

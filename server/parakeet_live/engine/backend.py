@@ -91,5 +91,5 @@ class Backend(Protocol):
         ...
 
     def shut_down(self) -> None:
-        """Release what outlives the object, such as processes. No other call follows."""
+        """Release what outlives the object, such as processes. Steps that run may fail, and no other call follows."""
         ...

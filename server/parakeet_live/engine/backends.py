@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from enum import StrEnum
 
 from parakeet_live.engine.backend import Backend, EngineError
+from parakeet_live.engine.coreml.options import CoremlOptions
 from parakeet_models.layouts import AnyBundle, ForeignBundle
+
+log = logging.getLogger(__name__)
 
 
 class BackendChoice(StrEnum):
@@ -13,25 +18,42 @@ class BackendChoice(StrEnum):
 
     AUTO = "auto"
     ONNX = "onnx"
+    COREML = "coreml"
 
 
-def open_backend(bundle: AnyBundle, slots: int, choice: BackendChoice = BackendChoice.AUTO) -> Backend:
-    """Load the bundle's network with room for ``slots`` streams.
+def check_choice(bundle: AnyBundle, choice: BackendChoice) -> None:
+    """Say early that :func:`open_backend` will refuse the bundle. Raises EngineError."""
+    name = bundle.manifest.name
+    runtime = bundle.layout.runtime if isinstance(bundle, ForeignBundle) else bundle.manifest.runtime
+    if choice not in (BackendChoice.AUTO, runtime):
+        raise EngineError(
+            f"{name} is a model for {runtime}, which the backend {choice} does not run: leave --backend out, or "
+            f"convert the model with `parakeet-live models convert SOURCE --to {choice} --out BUNDLE_DIR`"
+        )
+
+
+def open_backend(
+    bundle: AnyBundle,
+    slots: int,
+    choice: BackendChoice = BackendChoice.AUTO,
+    coreml: CoremlOptions | None = None,
+    report: Callable[[str], None] = log.info,
+) -> Backend:
+    """Load the bundle's network with room for ``slots`` streams; ``report`` is told what takes long.
 
     Raises:
         EngineError: the bundle is not for this backend, or the backend does not run here.
     """
-    runtime = bundle.layout.runtime if isinstance(bundle, ForeignBundle) else bundle.manifest.runtime
-    if choice not in (BackendChoice.AUTO, runtime):
-        raise EngineError(
-            f"{bundle.manifest.name} is a bundle for {runtime}, which --backend {choice} cannot run; "
-            f"convert the model with `parakeet-live models convert SOURCE --to {choice} --out BUNDLE_DIR`"
-        )
+    check_choice(bundle, choice)
     # Each runtime is loaded only where it is used.
     if isinstance(bundle, ForeignBundle):
         from parakeet_live.engine.nemo.backend import NemoBackend
 
         return NemoBackend(bundle, slots)
+    if bundle.manifest.runtime == "coreml":
+        from parakeet_live.engine.coreml.backend import CoremlBackend
+
+        return CoremlBackend(bundle, slots, coreml or CoremlOptions(), report)
     from parakeet_live.engine.onnx import OnnxBackend
 
     return OnnxBackend(bundle, slots)

@@ -154,10 +154,11 @@ class Recognizer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        # Steps that run are nobody's any more, and one may hang.
+        self._backend.shut_down()
         self._pool.shutdown(wait=True)
         for stream in list(self._streams.values()):
             stream.fail(EngineError("the engine was stopped"))
-        self._backend.shut_down()
 
     def open(self, endpointing: EndpointingConfig = DEFAULT) -> Stream:
         """Open a stream. Raises CapacityError when every slot is taken."""

@@ -7,11 +7,12 @@ import shutil
 from pathlib import Path
 from typing import get_args
 
-from parakeet_models.coreml import Precision, State
+from parakeet_models.bundle import Precision
 from parakeet_models.export.bundle import token_ids
 from parakeet_models.export.checkpoint import load_checkpoint
 from parakeet_models.export.coreml.package import DEFAULT_STEPS, write_packages
 from parakeet_models.export.coreml.report import operation_counts, package_bytes
+from parakeet_models.packages import State
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from parakeet_models.coreml import Precision
+from parakeet_models.bundle import Precision
 from parakeet_models.export.coreml.toolkit import optimize, quiet
 
 SMALLEST_WEIGHT = 2048

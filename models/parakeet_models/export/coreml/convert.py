@@ -8,13 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from parakeet_models.coreml import CACHES, Precision, State, cache_shapes
+from parakeet_models.bundle import Precision
+from parakeet_models.coreml import CACHES, cache_shapes
 from parakeet_models.export.coreml.compress import compress
 from parakeet_models.export.coreml.encoder import ChannelsFirstEncoder, StatefulEncoder
 from parakeet_models.export.coreml.toolkit import ct, quiet
 from parakeet_models.export.onnx import PredictionGraph
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.network import ParakeetNetwork
+from parakeet_models.packages import State
 
 TARGETS = {"macOS14": ct.target.macOS14, "macOS15": ct.target.macOS15}
 Target = Literal["macOS14", "macOS15"]

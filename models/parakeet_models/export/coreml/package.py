@@ -9,12 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from parakeet_models.bundle import Geometry, TokenIds
-from parakeet_models.coreml import PackageMetadata, Precision, State, function_name
+from parakeet_models.bundle import Geometry, Precision, TokenIds
+from parakeet_models.coreml import PackageMetadata, function_name
 from parakeet_models.export.coreml.convert import Target, convert_encoder, convert_joint, convert_prediction
 from parakeet_models.export.coreml.toolkit import ct, quiet
 from parakeet_models.mel import MelParameters
 from parakeet_models.network import ParakeetNetwork
+from parakeet_models.packages import State
 
 DEFAULT_STEPS = (2, 4)
 """Encoder frames per step: 160 ms for the lowest latency, 320 ms for a pool that is nearly full."""

@@ -1,0 +1,1 @@
+"""The Core ML backend: models in processes of their own, because a prediction holds Python's global lock."""
