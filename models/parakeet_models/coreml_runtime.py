@@ -88,7 +88,7 @@ def open_with_coremltools(package: Path, function: str | None, units: ComputeUni
     import coremltools as ct
 
     compiled = compiled_package(package, COMPILED_CACHE.expanduser(), ct.utils.compile_model)
-    model: Model = ct.models.CompiledMLModel(str(compiled), ct.ComputeUnit[units], function)
+    model: Model = ct.models.CompiledMLModel(str(compiled), ct.ComputeUnit[units.value], function)
     return model
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 State = Literal["explicit", "mlstate"]
 """Where a stream's caches live: in inputs and outputs (macOS 14), or in an ``MLState`` (macOS 15)."""
-ComputeUnits = Literal["CPU_ONLY", "CPU_AND_GPU", "CPU_AND_NE", "ALL"]
-"""Processors that Core ML may choose from; coremltools' names."""
+
+
+class ComputeUnits(StrEnum):
+    """Processors that Core ML may choose from; coremltools' names."""
+
+    CPU_ONLY = "CPU_ONLY"
+    CPU_AND_GPU = "CPU_AND_GPU"
+    CPU_AND_NE = "CPU_AND_NE"
+    ALL = "ALL"
+
 
 PACKAGE_SUFFIX = ".mlpackage"
 

@@ -18,6 +18,9 @@ from parakeet_live.access.gate import MonitoringAccess
 from parakeet_live.access.origins import is_loopback
 from parakeet_live.access.tokens import SECRET_BYTES
 from parakeet_live.dialects.messages import Limits
+from parakeet_live.engine.backends import BackendChoice
+from parakeet_live.engine.coreml.options import CoremlOptions
+from parakeet_models.packages import ComputeUnits
 
 ENVIRONMENT_PREFIX = "PARAKEET_LIVE_"
 
@@ -83,6 +86,26 @@ class Recognition(BaseModel):
         default=True,
         description="Run every kind of batch before the first client, and measure how many streams this machine "
         "carries. Without it the server is ready a little sooner and slow for its first clients.",
+    )
+    backend: BackendChoice = Field(
+        default=BackendChoice.AUTO, description="What runs the network; auto follows the model."
+    )
+    coreml_replicas: int = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="Processes that run a Core ML model at the same time, each with the whole model in memory.",
+    )
+    coreml_encoder: ComputeUnits | None = Field(
+        default=None,
+        description="Processors for the encoder of a Core ML model. By default CPU_AND_NE, the Neural Engine, or what "
+        "works if the model does not run there.",
+    )
+    coreml_prediction: ComputeUnits = Field(
+        default=ComputeUnits.CPU_ONLY, description="Processors for the prediction network of a Core ML model."
+    )
+    coreml_joint: ComputeUnits = Field(
+        default=ComputeUnits.CPU_ONLY, description="Processors for the joint of a Core ML model."
     )
 
 
@@ -242,3 +265,10 @@ class Settings(Listening, Recognition, Limits, Connections, Access, Logging, Bas
     def limits(self) -> Limits:
         """What ``ready`` announces."""
         return Limits.model_validate(self, from_attributes=True)
+
+    @property
+    def coreml(self) -> CoremlOptions:
+        """What the Core ML backend is told."""
+        return CoremlOptions(
+            self.coreml_replicas, self.coreml_encoder, self.coreml_prediction, self.coreml_joint
+        )

@@ -12,6 +12,7 @@ import sentencepiece
 from parakeet_models.bundle import (
     GRAPH_ROLES,
     Bundle,
+    BundleFile,
     Geometry,
     Manifest,
     Parity,
@@ -70,12 +71,8 @@ def write_bundle(
     directory.mkdir(parents=True, exist_ok=True)
     report(f"tracing the graphs ({precision})")
     export_graphs(network, directory, precision=precision)
-    shutil.copyfile(tokenizer, directory / "tokenizer.model")
     files = [describe_file(directory, f"{role}.onnx", role) for role in GRAPH_ROLES]
-    files.append(describe_file(directory, "tokenizer.model", "tokenizer"))
-    if model_card is not None:
-        shutil.copyfile(model_card, directory / "MODEL_CARD.md")
-        files.append(describe_file(directory, "MODEL_CARD.md", "model_card"))
+    files += copy_companions(directory, tokenizer, model_card)
     step_sizes = tuple(size for size in STEP_SIZES if size % network.config.attention_chunk == 0)
     audio = audio or TestAudio("speech-like sound", speech_like(10.0, seed=0))
     report("comparing with PyTorch")
@@ -98,6 +95,16 @@ def write_bundle(
     )
     write_manifest(directory, manifest)
     return load_bundle(directory)
+
+
+def copy_companions(directory: Path, tokenizer: Path, model_card: Path | None) -> list[BundleFile]:
+    """Copy what is no graph into a bundle; the manifest entries."""
+    shutil.copyfile(tokenizer, directory / "tokenizer.model")
+    files = [describe_file(directory, "tokenizer.model", "tokenizer")]
+    if model_card is not None:
+        shutil.copyfile(model_card, directory / "MODEL_CARD.md")
+        files.append(describe_file(directory, "MODEL_CARD.md", "model_card"))
+    return files
 
 
 def _check_parity(parity: Parity, precision: Precision) -> None:

@@ -13,6 +13,7 @@ import sentencepiece
 
 from parakeet_models.bundle import Bundle, Precision, WeightsOrigin
 from parakeet_models.export.bundle import write_bundle
+from parakeet_models.export.from_bundle import network_of_bundle
 from parakeet_models.export.parity import TestAudio
 from parakeet_models.mel import MelParameters
 from parakeet_models.nemo import load_nemo
@@ -45,6 +46,9 @@ class Source:
     licence: str
     origin: str
     weights_origin: WeightsOrigin
+    languages: tuple[str, ...] = ("en",)
+    model_card: bytes | None = None
+    """Markdown."""
 
 
 def from_nemo(path: Path, *, name: str | None = None, licence: str | None = None) -> Source:
@@ -65,6 +69,28 @@ def from_nemo(path: Path, *, name: str | None = None, licence: str | None = None
         licence=licence or NEMO_LICENCE,
         origin=f"{path.name}, sha256 {digest}",
         weights_origin="trained",
+    )
+
+
+def from_bundle(bundle: Bundle, *, name: str | None = None, licence: str | None = None) -> Source:
+    """The network of an ONNX bundle with fp32 or fp16 weights, read back from its graphs.
+
+    Raises:
+        UnfoldError: another kind of bundle.
+    """
+    manifest = bundle.manifest
+    has_card = any(file.role == "model_card" for file in manifest.files)
+    return Source(
+        network_of_bundle(bundle),
+        manifest.mel,
+        bundle.path("tokenizer").read_bytes(),
+        name=name or manifest.name,
+        description=manifest.description,
+        licence=licence or manifest.licence,
+        origin=manifest.source,
+        weights_origin=manifest.weights_origin,
+        languages=manifest.languages,
+        model_card=bundle.path("model_card").read_bytes() if has_card else None,
     )
 
 
@@ -118,10 +144,12 @@ def convert(
     precision: Precision,
     audio: TestAudio | None = None,
     report: Callable[[str], None] = lambda step: None,
+    write: Callable[..., Bundle] = write_bundle,
 ) -> Bundle:
     """Write ``source`` as a bundle. ``out`` appears only when the bundle is complete and checked.
 
-    ``report`` is told the name of each step when it begins. Other arguments as in :func:`write_bundle`.
+    ``report`` is told the name of each step when it begins. ``write`` makes the bundle: :func:`write_bundle`, whose
+    arguments these are, or ``export.coreml.bundle.write_package_bundle``.
 
     Raises:
         ConvertError: ``out`` exists, or cannot be written.
@@ -133,19 +161,24 @@ def convert(
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
             tokenizer = Path(scratch) / "tokenizer.model"
             tokenizer.write_bytes(source.tokenizer)
+            model_card = None
+            if source.model_card is not None:
+                model_card = Path(scratch) / "MODEL_CARD.md"
+                model_card.write_bytes(source.model_card)
             unfinished = Path(scratch) / "bundle"
-            bundle = write_bundle(
+            bundle = write(
                 source.network,
                 source.mel,
                 tokenizer,
                 unfinished,
                 name=source.name,
                 description=source.description,
-                languages=("en",),
+                languages=source.languages,
                 licence=source.licence,
                 source=source.origin,
                 precision=precision,
                 weights_origin=source.weights_origin,
+                model_card=model_card,
                 audio=audio,
                 report=report,
             )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from parakeet_live.cli.console import fail, notes
+from parakeet_live.engine.backend import EngineError
+from parakeet_live.engine.backends import BackendChoice
 from parakeet_models.bundle import BundleError
 from parakeet_models.hub import HubError, Store, candidates, choose, lookup, native_runtime, resolve
 from parakeet_models.layouts import AnyBundle, load_model
+
+if TYPE_CHECKING:
+    from parakeet_live.engine.offline import Transcriber
 
 ModelOption = Annotated[
     Path | None,
@@ -21,6 +26,23 @@ ModelOption = Annotated[
         "Without it, the best model that is here; that is the small embedded one until another is pulled.",
     ),
 ]
+
+BackendOption = Annotated[
+    BackendChoice, typer.Option("--backend", help="What runs the network; auto follows the model.")
+]
+
+
+def start_transcriber(bundle: AnyBundle, backend: BackendChoice, step_frames: int | None = None) -> Transcriber:
+    """The engine for one recording after the other; says on standard error what takes long."""
+    from parakeet_live.engine.offline import Transcriber
+
+    def note(line: str) -> None:
+        notes.print(line, markup=False)
+
+    try:
+        return Transcriber(bundle, step_frames, backend=backend, report=note)
+    except EngineError as error:
+        fail(str(error))
 
 
 def choose_bundle(model: Path | None) -> AnyBundle:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parakeet_live.audio.files import AudioFileError
-from parakeet_live.cli.bundles import ModelOption, choose_bundle
+from parakeet_live.cli.bundles import BackendOption, ModelOption, choose_bundle, start_transcriber
 from parakeet_live.cli.console import fail, progress_bar
+from parakeet_live.engine.backends import BackendChoice
 
 if TYPE_CHECKING:
     from parakeet_live.evaluation.runner import ClipResult
@@ -31,6 +32,7 @@ def evaluate(
         typer.Option("--kind", metavar="KIND", help="Only recordings of this kind; may be repeated."),
     ] = None,
     model: ModelOption = None,
+    backend: BackendOption = BackendChoice.AUTO,
     padding_ms: Annotated[
         int,
         typer.Option(min=0, help="Silence streamed after every recording, in milliseconds of audio."),
@@ -54,7 +56,6 @@ def evaluate(
     text is not closed by the model within the silence; an early end is a recording that is closed before its
     speech is over. Delays count the audio that had been sent when the final came.
     """
-    from parakeet_live.engine.offline import Transcriber
     from parakeet_live.evaluation.manifest import ManifestError, read_manifest
     from parakeet_live.evaluation.report import print_report
     from parakeet_live.evaluation.runner import Padding, run_clip
@@ -72,7 +73,7 @@ def evaluate(
 
     started = time.perf_counter()
     bundle = choose_bundle(model)
-    transcriber = Transcriber(bundle)
+    transcriber = start_transcriber(bundle, backend)
     loaded = Model(
         name=bundle.manifest.name,
         bytes=bundle.bytes,

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from rich.progress import Progress, TaskID
 
 from parakeet_live.audio.files import RATE, AudioFileError, describe, read_blocks
-from parakeet_live.cli.bundles import ModelOption, choose_bundle
+from parakeet_live.cli.bundles import BackendOption, ModelOption, choose_bundle, start_transcriber
 from parakeet_live.cli.console import fail, progress_bar, report_error
+from parakeet_live.engine.backends import BackendChoice
 from parakeet_live.session.events import Done, Final
 from parakeet_live.transcripts import to_json, to_srt, to_text, to_vtt
 
@@ -73,18 +74,17 @@ def transcribe(
         ),
     ] = None,
     model: ModelOption = None,
+    backend: BackendOption = BackendChoice.AUTO,
 ) -> None:
     """Turn recordings into text.
 
     The exit code is 1 when any file failed; the others are transcribed all the same.
     """
-    from parakeet_live.engine.offline import Transcriber
-
     ending = _chosen_format(txt=as_text, json=as_json, srt=as_srt, vtt=as_vtt)
     targets = _targets(files, ending, output)
     bundle = choose_bundle(model)
     # Nobody waits for partials here: the largest steps are the fastest and give the same text.
-    transcriber = Transcriber(bundle, step_frames=bundle.manifest.step_sizes[-1])
+    transcriber = start_transcriber(bundle, backend, bundle.manifest.step_sizes[-1])
     failed = False
     for index, name in enumerate(files):
         try:

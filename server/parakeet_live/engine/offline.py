@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
 
 from parakeet_live.engine.backends import BackendChoice, open_backend
 from parakeet_live.session.endpoint_config import DEFAULT, EndpointingConfig
@@ -12,6 +13,8 @@ from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_live.session.voice import SileroModel
 from parakeet_models.layouts import AnyBundle
 from parakeet_models.mel import Float32
+
+log = logging.getLogger(__name__)
 
 
 class Transcriber:
@@ -23,9 +26,10 @@ class Transcriber:
         step_frames: int | None = None,
         *,
         backend: BackendChoice = BackendChoice.AUTO,
+        report: Callable[[str], None] = log.info,
     ) -> None:
         """``step_frames``: most encoder frames per step, one of the model's step sizes (default: the live step).
-        Larger steps are faster and give the same text.
+        Larger steps are faster and give the same text. ``report`` is told what takes long.
         """
         self._manifest = bundle.manifest
         sizes = bundle.manifest.step_sizes
@@ -33,7 +37,7 @@ class Transcriber:
             raise ValueError(f"steps of {step_frames} encoder frames; the model allows {sizes}")
         self._sizes = [size for size in sizes if size <= (step_frames or sizes[0])]
         self._vocabulary = Vocabulary.load(bundle)
-        self._backend = open_backend(bundle, 1, backend)
+        self._backend = open_backend(bundle, 1, backend, report=report)
         self._voice = SileroModel()
 
     def stream(self, blocks: Iterable[Float32], endpointing: EndpointingConfig = DEFAULT) -> Iterator[Event]:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from parakeet_live.engine.backend import Backend, EngineError, StepInput
-from parakeet_live.engine.backends import BackendChoice, open_backend
+from parakeet_live.engine.backends import open_backend
 from parakeet_live.engine.cost import CostModel
 from parakeet_live.engine.scheduler import BatchPolicy, ReadyStep
 from parakeet_live.engine.stats import EngineStats, Histogram
@@ -83,16 +83,9 @@ class Recognizer:
         self.stats = EngineStats(batch_size=Histogram(tuple(float(n) for n in range(1, max_batch + 1))))
 
     @classmethod
-    def load(
-        cls,
-        bundle: AnyBundle,
-        *,
-        max_streams: int = 64,
-        lanes: int | None = None,
-        backend: BackendChoice = BackendChoice.AUTO,
-    ) -> Recognizer:
-        """Load the bundle's network with room for ``max_streams`` concurrent streams, on ``lanes`` cores."""
-        return cls(bundle, open_backend(bundle, max_streams, backend), lanes=lanes)
+    def load(cls, bundle: AnyBundle, *, max_streams: int = 64, lanes: int | None = None) -> Recognizer:
+        """Load the bundle's network with room for ``max_streams`` concurrent streams, on ``lanes`` lanes."""
+        return cls(bundle, open_backend(bundle, max_streams), lanes=lanes)
 
     @property
     def bundle_name(self) -> str:

@@ -13,6 +13,7 @@ from parakeet_live.access.usage import KeyLimitError
 from parakeet_live.audio.formats import TARGET_RATE
 from parakeet_live.dialects.messages import CloseCode, ErrorCode
 from parakeet_live.engine.backend import EngineError
+from parakeet_live.engine.backends import open_backend
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.settings import Settings
 from parakeet_live.web.access import AccessControl, token_routes
@@ -34,7 +35,8 @@ def create_app(bundle: AnyBundle, settings: Settings) -> FastAPI:
     """The application that serves a bundle; it is loaded once the application runs."""
 
     def load() -> Recognizer:
-        recognizer = Recognizer.load(bundle, max_streams=settings.max_streams, lanes=settings.lanes)
+        backend = open_backend(bundle, settings.max_streams, settings.backend, settings.coreml)
+        recognizer = Recognizer(bundle, backend, lanes=settings.lanes)
         if recognizer.sample_rate != TARGET_RATE:
             raise EngineError(
                 f"the model takes {recognizer.sample_rate} Hz; the server is built for {TARGET_RATE} Hz"

@@ -29,7 +29,7 @@ def main() -> None:
         help="mlstate needs macOS 15 (default: %(default)s)",
     )
     parser.add_argument(
-        "--step", type=int, action="append", help="encoder frames of 80 ms, repeatable (default: 2 and 4)"
+        "--step", type=int, action="append", help="encoder frames of 80 ms, repeatable (default: 2 and 16)"
     )
     parser.add_argument(
         "--multifunction",

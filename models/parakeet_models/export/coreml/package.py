@@ -15,10 +15,10 @@ from parakeet_models.export.coreml.convert import Target, convert_encoder, conve
 from parakeet_models.export.coreml.toolkit import ct, quiet
 from parakeet_models.mel import MelParameters
 from parakeet_models.network import ParakeetNetwork
-from parakeet_models.packages import State
+from parakeet_models.packages import ComputeUnits, State
 
-DEFAULT_STEPS = (2, 4)
-"""Encoder frames per step: 160 ms for the lowest latency, 320 ms for a pool that is nearly full."""
+DEFAULT_STEPS = (2, 16)
+"""Encoder frames per step: 160 ms when live, 1.28 s to catch up and for recordings, with an eighth of the calls."""
 
 
 def write_packages(
@@ -58,7 +58,7 @@ def write_packages(
 
     def encoder_metadata(functions: dict[str, int]) -> dict[str, str]:
         return metadata(
-            part="encoder", precision=precision, compute_units="CPU_AND_NE", state=state, steps=functions
+            part="encoder", precision=precision, compute_units=ComputeUnits.CPU_AND_NE, state=state, steps=functions
         )
 
     paths = []
@@ -78,7 +78,7 @@ def write_packages(
         path = directory / f"{part}.mlpackage"
         # Core ML has no path for an LSTM on the Neural Engine, and for such small parts the way there costs more
         # than the work.
-        _save(convert(network, small), path, metadata(part=part, precision=small, compute_units="CPU_ONLY"))
+        _save(convert(network, small), path, metadata(part=part, precision=small, compute_units=ComputeUnits.CPU_ONLY))
         paths.append(path)
     return paths
 

@@ -20,7 +20,7 @@ def measure_package_parity(
     bundle: Bundle,
     audio: TestAudio,
     open_model: OpenModel,
-    units: ComputeUnits = "CPU_AND_NE",
+    units: ComputeUnits = ComputeUnits.CPU_AND_NE,
 ) -> Parity:
     """Run the packages of ``bundle``, the encoder on ``units``, against ``network``.
 
@@ -47,7 +47,7 @@ def measure_package_parity(
     variation = (frames - frames.mean(0)).square().mean().sqrt()
 
     stream.reset()
-    decoder = open_decoder(bundle, open_model, "CPU_ONLY", "CPU_ONLY")
+    decoder = open_decoder(bundle, open_model, ComputeUnits.CPU_ONLY, ComputeUnits.CPU_ONLY)
     emitted = streamed_tokens(
         step, decoder, network.config, manifest.mel, manifest.tokens, manifest.step_sizes[0], audio
     )

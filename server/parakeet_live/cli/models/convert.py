@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -18,9 +20,9 @@ from rich.table import Table
 from parakeet_live.audio.files import read_blocks
 from parakeet_live.cli.console import fail, notes
 from parakeet_live.demo import RECORDING
-
-if TYPE_CHECKING:
-    from parakeet_models.bundle import Bundle
+from parakeet_models.bundle import EMBEDDED_NAME, Bundle, BundleError, embedded_bundle, load_bundle
+from parakeet_models.coreml_runtime import CoremlUnavailableError, find_runtime
+from parakeet_models.packages import PACKAGE_SUFFIX
 
 EXTRA_MODULES = frozenset({"google", "onnx", "safetensors", "torch", "yaml"})
 """What the extra ``convert`` brings."""
@@ -30,6 +32,7 @@ class Target(StrEnum):
     """What a bundle is made for."""
 
     ONNX = "onnx"
+    COREML = "coreml"
 
 
 class StoredPrecision(StrEnum):
@@ -38,6 +41,17 @@ class StoredPrecision(StrEnum):
     FP32 = "fp32"
     FP16 = "fp16"
     INT8 = "int8"
+    PALETTIZED = "palettized"
+
+
+DEFAULT_PRECISION = {Target.ONNX: StoredPrecision.FP32, Target.COREML: StoredPrecision.FP16}
+
+
+class StateKind(StrEnum):
+    """Where Core ML keeps what a stream remembers; :data:`parakeet_models.packages.State`."""
+
+    EXPLICIT = "explicit"
+    MLSTATE = "mlstate"
 
 
 class RandomSize(StrEnum):
@@ -50,19 +64,40 @@ class RandomSize(StrEnum):
 def convert_model(
     out: Annotated[Path, typer.Option("--out", metavar="BUNDLE_DIR", help="Directory to create.")],
     source: Annotated[
-        Path | None, typer.Argument(metavar="SOURCE.nemo", help="A NeMo checkpoint archive.")
+        Path | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A NeMo checkpoint archive (.nemo), the directory of an ONNX bundle with fp32 or fp16 weights, or "
+            f"{EMBEDDED_NAME} for the embedded model.",
+        ),
     ] = None,
     target: Annotated[Target, typer.Option("--to", help="What runs the bundle.")] = Target.ONNX,
     precision: Annotated[
-        StoredPrecision,
+        StoredPrecision | None,
         typer.Option(
-            help="fp32: as trained. fp16: half the size. int8: a quarter, and by far the fastest on CPUs."
+            help="fp32: as trained (default for ONNX). fp16: half the size (default for Core ML). int8: a quarter, "
+            "and by far the fastest on CPUs. palettized: a quarter, for Core ML."
         ),
-    ] = StoredPrecision.FP32,
+    ] = None,
+    state: Annotated[
+        StateKind,
+        typer.Option(
+            help="With --to coreml: where streams keep their caches. mlstate: in Core ML's own states, macOS 15."
+        ),
+    ] = StateKind.EXPLICIT,
+    step: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            metavar="FRAMES",
+            help="With --to coreml: encoder frames (80 ms) in a step; repeat it. Default: 2 when live and 16 to catch "
+            "up or for recordings.",
+        ),
+    ] = None,
     random_weights: Annotated[
         RandomSize | None,
         typer.Option(
-            help="Instead of SOURCE.nemo: a network with random weights, for benchmarks. Its words are noise."
+            help="Instead of SOURCE: a network with random weights, for benchmarks. Its words are noise."
         ),
     ] = None,
     tokens_per_second: Annotated[
@@ -78,31 +113,81 @@ def convert_model(
     """Turn a NeMo checkpoint into a bundle that `serve --model` and `transcribe --model` run.
 
     The archive is checked before anything of it is used, and the bundle is compared with PyTorch before it
-    appears in BUNDLE_DIR. Example: `parakeet-live models convert parakeet.nemo --precision int8 --out parakeet-int8`
+    appears in BUNDLE_DIR, Core ML packages on a Mac only. Another bundle can be converted, too.
+    Example: `parakeet-live models convert parakeet.nemo --precision int8 --out parakeet-int8`
     """
     if (source is None) == (random_weights is None):
-        fail("give either SOURCE.nemo or --random-weights SIZE")
+        fail("give either SOURCE or --random-weights SIZE")
+    precision = precision or DEFAULT_PRECISION[target]
     exporter = _load("parakeet_models.export")
+    options = (
+        _package_options(precision, state, step)
+        if target is Target.COREML
+        else _graph_options(precision, step)
+    )
     nemo = _load("parakeet_models.nemo")
     audio = exporter.TestAudio("the demo recording", np.concatenate(list(read_blocks(RECORDING))))
     steps = _Steps()
     try:
         exporter.check_output(out)
         if source is not None:
-            steps.begin(f"reading and checking {source.name} ({_megabytes(source)})")
-            model = exporter.from_nemo(source, name=name, licence=licence)
+            if (bundle := _source_bundle(source)) is not None:
+                steps.begin(f"reading the weights of {bundle.manifest.name} back from its graphs")
+                model = exporter.from_bundle(bundle, name=name, licence=licence)
+            else:
+                steps.begin(f"reading and checking {source.name} ({_megabytes(source)})")
+                model = exporter.from_nemo(source, name=name, licence=licence)
         else:
             assert random_weights is not None
             steps.begin(f"drawing and calibrating random weights ({random_weights})")
             model = exporter.from_random_weights(
                 random_weights.value, tokens_per_second, seed=seed, audio=audio, name=name, licence=licence
             )
-        bundle = exporter.convert(model, out, precision=precision.value, audio=audio, report=steps.begin)
-    except (exporter.ConvertError, exporter.ParityError, nemo.NemoError) as error:
+        bundle = exporter.convert(
+            model, out, precision=precision.value, audio=audio, report=steps.begin, **options
+        )
+    except (
+        exporter.ConvertError,
+        exporter.ParityError,
+        exporter.UnfoldError,
+        nemo.NemoError,
+        BundleError,
+    ) as error:
         fail(str(error))
     finally:
         steps.end()
     _print_bundle(bundle)
+
+
+def _source_bundle(source: Path) -> Bundle | None:
+    """The bundle that SOURCE names, if it names one."""
+    if source.is_dir():
+        return load_bundle(source)
+    return embedded_bundle() if str(source) == EMBEDDED_NAME and not source.exists() else None
+
+
+def _graph_options(precision: StoredPrecision, step: list[int] | None) -> dict[str, Any]:
+    if precision is StoredPrecision.PALETTIZED:
+        fail("palettized weights are for Core ML: add --to coreml, or choose another precision")
+    if step:
+        fail(
+            "--step is for Core ML, whose packages have fixed shapes: an ONNX bundle takes steps of any even size"
+        )
+    return {}
+
+
+def _package_options(precision: StoredPrecision, state: StateKind, step: list[int] | None) -> dict[str, Any]:
+    if state is StateKind.MLSTATE and precision is StoredPrecision.FP32:
+        fail("Core ML's states hold fp16 only: choose --state explicit for fp32, or another precision")
+    packages = _load("parakeet_models.export.coreml.bundle")
+    try:
+        open_model = find_runtime()
+    except CoremlUnavailableError:
+        open_model = None  # said at the end
+    chosen = {"steps": step} if step else {}
+    return {
+        "write": partial(packages.write_package_bundle, state=state.value, open_model=open_model, **chosen)
+    }
 
 
 def _load(package: str) -> ModuleType:
@@ -115,6 +200,8 @@ def _load(package: str) -> ModuleType:
         fail(
             f"converting needs more packages ({error.name} is missing): pip install 'parakeet-live[convert]'"
         )
+    except ImportError as error:  # our own, which names the remedy
+        fail(str(error))
 
 
 class _Steps:
@@ -145,16 +232,21 @@ def _megabytes(path: Path) -> str:
 
 
 def _print_bundle(bundle: Bundle) -> None:
-    """Files with sizes, and the parity figures; to standard output."""
+    """Files or packages with sizes, and the parity figures; to standard output."""
     console = Console(highlight=False, soft_wrap=True)
     manifest = bundle.manifest
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("file")
-    table.add_column("MB", justify="right")
+    sizes: Counter[str] = Counter()
     for file in manifest.files:
-        table.add_row(file.path, f"{file.bytes / 1e6:.1f}")
+        sizes[file.path.partition("/")[0]] += file.bytes
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("file" if manifest.coreml is None else "package")
+    table.add_column("MB", justify="right")
+    if manifest.coreml is not None:
+        table.add_column("operations")
+    for name, size in sizes.items():
+        table.add_row(name, f"{size / 1e6:.1f}", _operations(bundle, name))
     table.add_section()
-    table.add_row("together", f"{sum(file.bytes for file in manifest.files) / 1e6:.1f}")
+    table.add_row("together", f"{sizes.total() / 1e6:.1f}")
     console.print(f"{manifest.name} ({manifest.weights}) is in {bundle.directory}", markup=False)
     console.print(table)
     if manifest.weights_origin == "random":
@@ -165,3 +257,16 @@ def _print_bundle(bundle: Bundle) -> None:
             f"relative {parity.relative_difference:.1e}. On {parity.audio}: {parity.tokens} tokens, "
             f"{100 * parity.token_agreement:.1f} % agree."
         )
+    else:
+        console.print(
+            "Not compared with PyTorch, because Core ML packages run on macOS only: convert it again on a Mac for "
+            "these figures."
+        )
+
+
+def _operations(bundle: Bundle, name: str) -> str | None:
+    """How many operations each function of a package has; None where that is no question."""
+    if bundle.manifest.coreml is None or not name.endswith(PACKAGE_SUFFIX):
+        return None
+    counts = _load("parakeet_models.export.coreml.report").operation_counts(bundle.directory / name)
+    return ", ".join(f"{function} {count.total()}" for function, count in counts.items())

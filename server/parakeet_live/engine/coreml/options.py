@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from parakeet_models.packages import ComputeUnits
 
 FALLBACKS: dict[ComputeUnits, tuple[ComputeUnits, ...]] = {
-    "ALL": ("CPU_AND_GPU", "CPU_ONLY"),
-    "CPU_AND_NE": ("CPU_AND_GPU", "CPU_ONLY"),
-    "CPU_AND_GPU": ("CPU_ONLY",),
-    "CPU_ONLY": (),
+    ComputeUnits.ALL: (ComputeUnits.CPU_AND_GPU, ComputeUnits.CPU_ONLY),
+    ComputeUnits.CPU_AND_NE: (ComputeUnits.CPU_AND_GPU, ComputeUnits.CPU_ONLY),
+    ComputeUnits.CPU_AND_GPU: (ComputeUnits.CPU_ONLY,),
+    ComputeUnits.CPU_ONLY: (),
 }
 """What to try when the encoder does not run on the processors it is meant for."""
-ENCODER_UNITS: ComputeUnits = "CPU_AND_NE"
+ENCODER_UNITS = ComputeUnits.CPU_AND_NE
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +26,5 @@ class CoremlOptions:
 
     replicas: int = 1
     encoder: ComputeUnits | None = None
-    prediction: ComputeUnits = "CPU_ONLY"
-    joint: ComputeUnits = "CPU_ONLY"
+    prediction: ComputeUnits = ComputeUnits.CPU_ONLY
+    joint: ComputeUnits = ComputeUnits.CPU_ONLY
