@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from parakeet_models.bundle import Bundle
+from parakeet_models.bundle import Bundle, embedded_bundle
 from parakeet_models.hub import DIRECTORY_VARIABLE
+from support.backends import COREML, for_tested_backend, model_options
+from support.coreml_bundle import packaged, use_interpreter
 from support.random_bundle import make_random_bundle
 from support.server_process import running_server
 
@@ -27,13 +29,48 @@ def _no_models_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="session")
 def random_bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """A small bundle with random weights that emits words and ends of utterance."""
-    return make_random_bundle(tmp_path_factory.mktemp("random-bundle"))
+    directory = tmp_path_factory.mktemp("random-bundle")
+    return for_tested_backend(make_random_bundle(directory), directory / "packages")
 
 
 @pytest.fixture(scope="session")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The embedded model, as the tested backend runs it."""
+    return for_tested_backend(embedded_bundle(), tmp_path_factory.mktemp("embedded") / "packages", (2, 16))
+
+
+@pytest.fixture(scope="session")
+def embedded_options(embedded: Bundle) -> tuple[str, ...]:
+    """Options of a command that is to run the embedded model on the tested backend."""
+    return model_options(embedded)
+
+
+@pytest.fixture(scope="session")
+def embedded_packages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The embedded model as Core ML packages, whatever the tested backend is."""
+    if COREML:
+        bundle: Bundle = request.getfixturevalue("embedded")
+        return bundle
+    return packaged(embedded_bundle(), tmp_path_factory.mktemp("coreml") / "packages")
+
+
+@pytest.fixture(scope="session")
+def interpreter() -> None:
+    """Core ML packages are interpreted from now on, in all processes."""
+    use_interpreter()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that say so run on ONNX Runtime alone."""
+    for item in items:
+        if COREML and (marker := item.get_closest_marker("onnx_only")):
+            item.add_marker(pytest.mark.skip(reason=marker.args[0]))
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory, embedded_options: tuple[str, ...]) -> Iterator[str]:
     """A server with the embedded model: for tests of recognition."""
-    with running_server(tmp_path_factory.mktemp("server") / "log") as url:
+    with running_server(tmp_path_factory.mktemp("server") / "log", *embedded_options) as url:
         yield url
 
 

@@ -80,7 +80,8 @@ class Recognition(BaseModel):
         ge=1,
         le=256,
         description="Batches that run at the same time, one core each. "
-        "By default as many as this process may use cores, by its affinity and its container's quota.",
+        "By default as many as this process may use cores, by its affinity and its container's quota; with a Core ML "
+        "model one for each of its processes.",
     )
     warm_up: bool = Field(
         default=True,

@@ -62,13 +62,14 @@ def test_version() -> None:
 # transcribe: what is said
 
 
-def test_transcribe_prints_what_is_said() -> None:
-    assert " ".join(succeed("transcribe", STRING).split()) == "one nine eight two"
+def test_transcribe_prints_what_is_said(embedded_options: tuple[str, ...]) -> None:
+    assert " ".join(succeed("transcribe", STRING, *embedded_options).split()) == "one nine eight two"
 
 
-def test_eval_reports_the_recordings_of_a_kind(tmp_path: Path) -> None:
+def test_eval_reports_the_recordings_of_a_kind(tmp_path: Path, embedded_options: tuple[str, ...]) -> None:
     details = tmp_path / "details.jsonl"
-    text = succeed("eval", DATA / "manifest.jsonl", "--kind", "digit-string", "--json", "--details", details)
+    what = ("--kind", "digit-string", "--json", "--details", details)
+    text = succeed("eval", DATA / "manifest.jsonl", *what, *embedded_options)
     report = json.loads(text)
     assert report["model"]["name"] == "tiny-en"
     assert [group["name"] for group in report["kinds"]] == ["digit-string"]

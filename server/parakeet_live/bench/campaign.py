@@ -11,21 +11,31 @@ from pathlib import Path
 from parakeet_live.bench.probe import Probe
 from parakeet_live.bench.run import Load, Run, Transcript, measure, transcribe_alone
 from parakeet_live.bench.tracks import Track
+from parakeet_live.engine.backends import BackendChoice
 from parakeet_live.web.process import ServerStartError, server_process
 
 
 class Campaign:
     """Owns the tracks, what each says alone, and the runs so far.
 
-    Without ``url`` every run gets a fresh server with the bundle ``model``: memory that one run took would hide what
-    the next one needs.
+    Without ``url`` every run gets a fresh server with the bundle ``model`` on ``backend``: memory that one run took
+    would hide what the next one needs.
     """
 
-    def __init__(self, tracks: Sequence[Track], load: Load, *, url: str | None, model: Path | None) -> None:
+    def __init__(
+        self,
+        tracks: Sequence[Track],
+        load: Load,
+        *,
+        url: str | None,
+        model: Path | None,
+        backend: BackendChoice = BackendChoice.AUTO,
+    ) -> None:
         self._tracks = tracks
         self._load = load
         self._url = url
         self._model = model
+        self._backend = backend
         self._alone: list[Transcript] = []
         self.runs: list[Run] = []
 
@@ -48,7 +58,9 @@ class Campaign:
             return
         with tempfile.TemporaryFile("w+") as log:
             try:
-                with server_process(self._model, max_streams=max_streams, log=log) as server:
+                with server_process(
+                    self._model, max_streams=max_streams, backend=self._backend, log=log
+                ) as server:
                     yield Probe(server.url, server.pid)
             except ServerStartError as error:
                 log.seek(0)

@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 
 from parakeet_live.audio.files import AudioFileError
-from parakeet_live.cli.bundles import ModelOption, choose_bundle
+from parakeet_live.cli.bundles import BackendOption, ModelOption, check_backend, choose_bundle
 from parakeet_live.cli.console import fail, notes
 from parakeet_live.demo import RECORDING
+from parakeet_live.engine.backends import BackendChoice
 from parakeet_live.web.process import ServerStartError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def bench(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the tracks and of the start times.")] = 0,
     model: ModelOption = None,
+    backend: BackendOption = BackendChoice.AUTO,
     url: Annotated[
         str | None,
         typer.Option(
@@ -88,6 +90,8 @@ def bench(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     load = Load(seconds=seconds, warm_up=warm_up, seed=seed)
     bundle = None if url else choose_bundle(model)
+    if bundle:
+        check_backend(bundle, backend)
     max_streams = None
     try:
         tracks = make_tracks(
@@ -97,7 +101,7 @@ def bench(
             frame_ms=frame_ms,
             seed=seed,
         )
-        campaign = Campaign(tracks, load, url=url, model=model)
+        campaign = Campaign(tracks, load, url=url, model=model, backend=backend)
         notes.print(f"transcribing {len(tracks)} tracks of {load.track_seconds:.0f} s one by one")
         campaign.transcribe_alone()
         if find_max:

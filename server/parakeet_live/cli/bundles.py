@@ -9,7 +9,7 @@ import typer
 
 from parakeet_live.cli.console import fail, notes
 from parakeet_live.engine.backend import EngineError
-from parakeet_live.engine.backends import BackendChoice
+from parakeet_live.engine.backends import BackendChoice, check_choice
 from parakeet_models.bundle import BundleError
 from parakeet_models.hub import HubError, Store, candidates, choose, lookup, native_runtime, resolve
 from parakeet_models.layouts import AnyBundle, load_model
@@ -30,6 +30,14 @@ ModelOption = Annotated[
 BackendOption = Annotated[
     BackendChoice, typer.Option("--backend", help="What runs the network; auto follows the model.")
 ]
+
+
+def check_backend(bundle: AnyBundle, backend: BackendChoice) -> None:
+    """End the command here if this backend does not run this bundle."""
+    try:
+        check_choice(bundle, backend)
+    except EngineError as error:
+        fail(str(error))
 
 
 def start_transcriber(bundle: AnyBundle, backend: BackendChoice, step_frames: int | None = None) -> Transcriber:

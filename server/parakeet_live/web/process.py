@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from parakeet_live.engine.backends import BackendChoice
 from parakeet_live.settings import ENVIRONMENT_PREFIX
 
 ANNOUNCEMENT = "listening on "
@@ -33,10 +34,15 @@ class ServerProcess:
 
 @contextmanager
 def server_process(
-    model: Path | None, *, max_streams: int = 64, log: IO[str] | None = None
+    model: Path | None,
+    *,
+    max_streams: int = 64,
+    backend: BackendChoice = BackendChoice.AUTO,
+    log: IO[str] | None = None,
 ) -> Iterator[ServerProcess]:
     """Run ``parakeet-live serve`` on a free local port; without ``log`` its standard error is this process's."""
     options = ["--port", "0", "--log-level", "warning", "--max-streams", str(max_streams)]
+    options += ["--backend", backend.value]
     if model:
         options += ["--model", str(model)]
     command = [sys.executable, "-m", "parakeet_live", "serve", *options]

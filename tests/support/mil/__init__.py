@@ -4,7 +4,12 @@ It computes what the program says, operation by operation. It says nothing about
 ML would choose, or about rounding inside Apple's kernels.
 """
 
-from support.mil.model import InterpretedModel, InterpretedState
-from support.mil.registry import UnknownOperationError
+import logging
+
+# On Linux it warns, once for each of its libraries, that models cannot be run there.
+logging.getLogger("coremltools").setLevel(logging.ERROR)
+
+from support.mil.model import InterpretedModel, InterpretedState  # noqa: E402
+from support.mil.registry import UnknownOperationError  # noqa: E402
 
 __all__ = ["InterpretedModel", "InterpretedState", "UnknownOperationError"]

@@ -58,7 +58,11 @@ def write_packages(
 
     def encoder_metadata(functions: dict[str, int]) -> dict[str, str]:
         return metadata(
-            part="encoder", precision=precision, compute_units=ComputeUnits.CPU_AND_NE, state=state, steps=functions
+            part="encoder",
+            precision=precision,
+            compute_units=ComputeUnits.CPU_AND_NE,
+            state=state,
+            steps=functions,
         )
 
     paths = []
@@ -78,7 +82,11 @@ def write_packages(
         path = directory / f"{part}.mlpackage"
         # Core ML has no path for an LSTM on the Neural Engine, and for such small parts the way there costs more
         # than the work.
-        _save(convert(network, small), path, metadata(part=part, precision=small, compute_units=ComputeUnits.CPU_ONLY))
+        _save(
+            convert(network, small),
+            path,
+            metadata(part=part, precision=small, compute_units=ComputeUnits.CPU_ONLY),
+        )
         paths.append(path)
     return paths
 

@@ -117,7 +117,9 @@ class WorkerProcess:
         return WorkerDiedError(f"the recognition process ended {when} ({_cause(self._process.returncode)})")
 
 
-def _cause(code: int) -> str:
+def _cause(code: int | None) -> str:
+    if code is None:
+        return "the engine was stopped"
     if code < 0:
         return f"signal {signal.Signals(-code).name}"
     return f"exit code {code}"
