@@ -16,7 +16,7 @@ from parakeet_live.engine.offline import Transcriber
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.session.events import Done, Event, Final, Partial, Reason
 from parakeet_models.bundle import Bundle
-from support.backends import TestedBackend
+from support.backends import BackendUnderTest
 from support.random_bundle import noise
 from support.scripted import AT_ONCE
 
@@ -148,7 +148,7 @@ async def feed_alone(bundle: Bundle) -> list[Event]:
 
 
 async def test_a_failing_engine_fails_its_streams_and_nobody_else(random_bundle: Bundle) -> None:
-    class Failing(TestedBackend):
+    class Failing(BackendUnderTest):
         broken: int | None = None
 
         def step(self, inputs: list[StepInput]) -> list[list[Emission]]:  # type: ignore[override]
@@ -192,7 +192,10 @@ async def test_finalize_always_answers_and_the_stream_goes_on(random_bundle: Bun
 def test_batch_rows_of_any_age_and_size_are_bit_equal_to_running_alone(random_bundle: Bundle) -> None:
     rng = np.random.default_rng(1)
     bins = random_bundle.manifest.mel.bins
-    together, alone = TestedBackend(random_bundle, 8), [TestedBackend(random_bundle, 1) for _ in range(8)]
+    together, alone = (
+        BackendUnderTest(random_bundle, 8),
+        [BackendUnderTest(random_bundle, 1) for _ in range(8)],
+    )
     slots: dict[int, int] = {}
     emitted = 0
     for _ in range(60):
@@ -224,7 +227,7 @@ async def test_a_stream_that_lags_catches_up_in_large_steps_with_the_same_text(
     monkeypatch.setattr("parakeet_live.engine.recognizer.LAG_LIMIT", -1.0)
     sizes: set[int] = set()
 
-    class Watched(TestedBackend):
+    class Watched(BackendUnderTest):
         def step(self, inputs: list[StepInput]) -> list[list[Emission]]:  # type: ignore[override]
             sizes.update(step.frames for step in inputs)
             return super().step(inputs)

@@ -20,7 +20,7 @@ from parakeet_live.web.app import build_app
 from parakeet_live.web.lifecycle import Phase
 from parakeet_live.web.run import Server
 from parakeet_models.bundle import Bundle
-from support.backends import TestedBackend
+from support.backends import BackendUnderTest
 from support.in_process import listening, serving
 from support.random_bundle import noise
 from support.server_process import running_server
@@ -105,7 +105,7 @@ async def test_a_model_that_cannot_be_loaded_stops_the_server(random_bundle: Bun
 # Warm-up
 
 
-class CountingBackend(TestedBackend):
+class CountingBackend(BackendUnderTest):
     """Notes what it was asked to run."""
 
     def __init__(self, bundle: Bundle, slots: int) -> None:
@@ -163,7 +163,7 @@ async def test_the_first_session_is_as_fast_as_later_ones(random_bundle: Bundle,
     raise AssertionError(f"first session against the median of later ones: {ratios}")
 
 
-class SlowBackend(TestedBackend):
+class SlowBackend(BackendUnderTest):
     """Takes longer for a step than the step's audio lasts, as a model on too small a machine does."""
 
     def step(self, inputs: Sequence[StepInput]) -> list[list[Emission]]:
@@ -188,7 +188,7 @@ async def test_a_machine_that_is_too_slow_says_so_at_start(
 async def test_a_pool_that_is_too_large_is_pointed_out(
     random_bundle: Bundle, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Backend(TestedBackend):
+    class Backend(BackendUnderTest):
         def step(self, inputs: Sequence[StepInput]) -> list[list[Emission]]:
             time.sleep(0.05 * len(inputs))
             return super().step(inputs)

@@ -17,7 +17,7 @@ from parakeet_live.settings import Settings
 from parakeet_live.web import stream
 from parakeet_live.web.outbox import COALESCE_FROM, Closing, Outbox
 from parakeet_models.bundle import Bundle
-from support.backends import TestedBackend
+from support.backends import BackendUnderTest
 from support.in_process import serving
 from support.random_bundle import noise
 from support.sockets import END, Outcome, session, wait_until_idle
@@ -25,7 +25,7 @@ from support.sockets import END, Outcome, session, wait_until_idle
 PCM = (noise(4.0, 1) * 32767).astype("<i2").tobytes()
 
 
-class FailingBackend(TestedBackend):
+class FailingBackend(BackendUnderTest):
     """Fails on a step as long as it is told to, as a broken accelerator would."""
 
     broken = False

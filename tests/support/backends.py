@@ -25,7 +25,7 @@ class _Coreml(CoremlBackend):
         super().__init__(bundle, slots, CoremlOptions(), lambda line: None)
 
 
-TestedBackend = _Coreml if COREML else OnnxBackend
+BackendUnderTest = _Coreml if COREML else OnnxBackend
 """To subclass where a test interferes with a backend."""
 
 

@@ -40,7 +40,9 @@ def check_backend(bundle: AnyBundle, backend: BackendChoice) -> None:
         fail(str(error))
 
 
-def start_transcriber(bundle: AnyBundle, backend: BackendChoice, step_frames: int | None = None) -> Transcriber:
+def start_transcriber(
+    bundle: AnyBundle, backend: BackendChoice, step_frames: int | None = None
+) -> Transcriber:
     """The engine for one recording after the other; says on standard error what takes long."""
     from parakeet_live.engine.offline import Transcriber
 
