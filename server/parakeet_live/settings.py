@@ -42,6 +42,13 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
+class LogFormat(StrEnum):
+    """How a line of the log looks."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class Listening(BaseModel):
     """Where it listens"""
 
@@ -209,6 +216,13 @@ class Logging(BaseModel):
     """Logs"""
 
     log_level: LogLevel = Field(default=LogLevel.INFO, description="What to log on standard error.")
+    log_format: LogFormat = Field(
+        default=LogFormat.TEXT, description="Lines for people, or one JSON object a line for programs."
+    )
+    log_transcripts: bool = Field(
+        default=False,
+        description="Log the text of every final. Without it no word of a speaker is in the log.",
+    )
 
 
 GROUPS: tuple[type[BaseModel], ...] = (Listening, Recognition, Limits, Connections, Access, Logging)

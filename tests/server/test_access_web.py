@@ -145,7 +145,7 @@ async def test_every_wrong_credential_is_refused_readably(guarded: Guarded) -> N
 
 async def test_no_plain_path_shows_anything_without_a_key(guarded: Guarded) -> None:
     with_key = {"Authorization": f"Bearer {guarded.key}"}
-    for path in ("/v1/stats",):
+    for path in ("/v1/stats", "/metrics"):
         refusal = guarded.get(path)
         assert refusal.status_code == 401
         assert refusal.headers["www-authenticate"] == "Bearer"
@@ -173,6 +173,7 @@ async def test_every_route_is_known_to_this_test(random_bundle: Bundle) -> None:
     assert paths - {""} == {
         "/",
         "/healthz",
+        "/metrics",
         "/readyz",
         "/v1/stats",
         "/v1/stream",

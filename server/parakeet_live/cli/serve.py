@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import ssl
 
 from parakeet_live.access.keys import KeyFileError
@@ -22,13 +21,12 @@ def serve(configuration: Configuration) -> None:
     `parakeet-live config` prints them all with their values.
     """
     from parakeet_live.engine.backend import EngineError
+    from parakeet_live.logs import configure_logging
     from parakeet_live.web.app import create_app
     from parakeet_live.web.run import run_server
 
     settings = configuration.settings
-    logging.basicConfig(
-        level=settings.log_level.value.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    configure_logging(settings)
     bundle = choose_bundle(settings.model)
     try:
         app = create_app(bundle, settings)

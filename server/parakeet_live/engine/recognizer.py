@@ -102,6 +102,11 @@ class Recognizer:
         return samples * 1000 // self.sample_rate
 
     @property
+    def frame_seconds(self) -> float:
+        """Audio per encoder frame, in seconds."""
+        return SUBSAMPLING_FACTOR * self._manifest.mel.hop_length / self.sample_rate
+
+    @property
     def sample_rate(self) -> int:
         """Rate of the samples that streams take, in Hz."""
         return self._manifest.mel.sample_rate

@@ -19,6 +19,7 @@ from parakeet_live.settings import Settings
 from parakeet_live.web.access import AccessControl, token_routes
 from parakeet_live.web.handshake import Handshake
 from parakeet_live.web.lifecycle import Lifecycle, NotReadyError
+from parakeet_live.web.metrics import ServerMetrics
 from parakeet_live.web.page import START_PAGE
 from parakeet_live.web.probes import probe_routes
 from parakeet_live.web.stream import refuse_stream, serve_stream
@@ -50,6 +51,7 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
     """The application around the recogniser that ``load`` returns; ``app.state.lifecycle`` is its Lifecycle."""
     lifecycle = Lifecycle(load, warm_up=settings.warm_up)
     access = AccessControl(settings)
+    metrics = ServerMetrics(lifecycle)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -59,7 +61,7 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
     app = FastAPI(title="parakeet-live", lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.lifecycle = lifecycle
     app.add_middleware(Handshake)
-    app.include_router(probe_routes(lifecycle, access))
+    app.include_router(probe_routes(lifecycle, access, metrics))
     app.include_router(token_routes(access, settings.token_max_ttl_s))
 
     @app.get("/", response_class=HTMLResponse)

@@ -5,18 +5,20 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from parakeet_live.web.access import AccessControl
 from parakeet_live.web.lifecycle import Lifecycle, NotReadyError, Phase
+from parakeet_live.web.metrics import ServerMetrics
 
 HEALTH_PATH = "/healthz"
 READY_PATH = "/readyz"
 STATS_PATH = "/v1/stats"
+METRICS_PATH = "/metrics"
 
 
-def probe_routes(lifecycle: Lifecycle, access: AccessControl) -> APIRouter:
+def probe_routes(lifecycle: Lifecycle, access: AccessControl, metrics: ServerMetrics) -> APIRouter:
     """The routes, answered from the first moment on."""
     routes = APIRouter()
 
@@ -63,5 +65,12 @@ def probe_routes(lifecycle: Lifecycle, access: AccessControl) -> APIRouter:
             found["real_time_factor"] = round(lifecycle.capacity.real_time_factor, 4)
             found["streams"]["suggested_max"] = lifecycle.capacity.streams
         return JSONResponse(found)
+
+    @routes.get(METRICS_PATH)
+    async def metrics_page(request: Request) -> Response:
+        if not access.may_monitor(request):
+            return access.refuse_monitoring()
+        page, content_type = metrics.exposition(request.headers.get("accept", ""))
+        return Response(page, media_type=content_type)
 
     return routes
