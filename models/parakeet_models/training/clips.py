@@ -45,6 +45,11 @@ class Clip:
     def words(self) -> list[str]:
         return self.text.split()
 
+    @property
+    def rushed(self) -> bool:
+        """Whether a phrase is said faster than anyone speaks: over 23 characters a second."""
+        return len(self.text) > 12 and len(self.samples) / SAMPLE_RATE < len(self.text) / 23
+
 
 @dataclass(frozen=True)
 class _Entry:

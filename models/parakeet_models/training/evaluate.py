@@ -97,7 +97,7 @@ def read_held_out(shards: Path) -> list[Recording]:
         )
         for path in sorted(shards.glob(f"*{HELD_OUT_SUFFIX}/*.json"))
         for clip in read_shard(path)
-        if set(clip.words) <= vocabulary()
+        if set(clip.words) <= vocabulary() and not clip.rushed
     ]
 
 

@@ -54,6 +54,8 @@ class ClipLibrary:
         self.refresh()
 
     def _add(self, clip: Clip) -> None:
+        if clip.rushed:
+            return
         pools, speaker, kind = self._pools[clip.source], speaker_of(clip), kind_of(clip)
         pools[kind][speaker].append(clip)
         if kind == "word":

@@ -130,7 +130,7 @@ class HibariVoice:
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
         phonemes = " ".join(word_phonemes(self._voice, spoken(text))) + rng.choice([".", ".", "", "?", "!"])
-        audio = self._voice.from_phonemes(phonemes, speed=rng.uniform(0.7, 1.45), seed=rng.randrange(10**6))
+        audio = self._voice.from_phonemes(phonemes, speed=rng.uniform(0.7, 1.3), seed=rng.randrange(10**6))
         return _clip(to_16k(audio, 24_000), text, "hibari-heart", self.name)
 
 
@@ -293,7 +293,7 @@ class Kokoro:
             {
                 "tokens": np.array([tokens], np.int64),
                 "style": style,
-                "speed": np.array([rng.uniform(0.75, 1.45)], np.float32),
+                "speed": np.array([rng.uniform(0.75, 1.3)], np.float32),
                 "longest": longest,
             },
         )
