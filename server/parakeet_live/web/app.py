@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 
@@ -24,6 +25,8 @@ from parakeet_live.web.page import START_PAGE
 from parakeet_live.web.probes import probe_routes
 from parakeet_live.web.stream import refuse_stream, serve_stream
 from parakeet_models.layouts import AnyBundle
+
+log = logging.getLogger(__name__)
 
 STREAM_PATH = "/v1/stream"
 REFUSALS = {
@@ -89,6 +92,8 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
         except KeyLimitError as error:
             await refuse_stream(websocket, ErrorCode.KEY_LIMIT, str(error), CloseCode.LIMIT_REACHED)
             return
+        address = websocket.client.host if websocket.client else "an unknown address"
+        log.info("a client from %s%s", address, f" with the key of {lease.holder!r}" if lease.holder else "")
         with closing(lease):
             try:
                 recognizer = lifecycle.admit()
