@@ -9,8 +9,8 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "make demo    live transcription of a shipped recording, through a real server"
-	@echo "make test    every check: ruff, mypy, pytest"
-	@echo "make lint    ruff and mypy only"
+	@echo "make test    every check: ruff, mypy, bandit, pytest"
+	@echo "make lint    ruff, mypy and bandit only"
 	@echo "make format  let ruff format the code"
 	@echo "make clean   remove the virtual environment and caches"
 
@@ -24,6 +24,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml server clients
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff format .

@@ -73,9 +73,8 @@ class Probe:
         parts = urlsplit(self.url)
         scheme = {"ws": "http", "wss": "https"}[parts.scheme]
         try:
-            with urllib.request.urlopen(
-                f"{scheme}://{parts.netloc}{STATS_PATH}", timeout=HTTP_TIMEOUT
-            ) as answer:
+            url = f"{scheme}://{parts.netloc}{STATS_PATH}"
+            with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT) as answer:  # nosec B310 - http or https, see above
                 stats: dict[str, Any] = json.load(answer)
         except (URLError, TimeoutError, ValueError):
             return None

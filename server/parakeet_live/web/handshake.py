@@ -20,7 +20,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The id of the request that is being served."""
 
 _SANE_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
-_TOKEN = "parakeet_live.query_token"
+_TAKEN = "parakeet_live.taken_from_query"
 
 
 class Handshake:
@@ -55,7 +55,7 @@ class Handshake:
 
 def query_token(scope: Scope) -> str | None:
     """The token that was in the URL."""
-    token: str | None = scope.get(_TOKEN)
+    token: str | None = scope.get(_TAKEN)
     return token
 
 
@@ -76,6 +76,6 @@ def _take_token(scope: Scope) -> None:
     items = parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
     tokens = [value for name, value in items if name == "token"]
     if tokens:
-        scope[_TOKEN] = tokens[-1]
+        scope[_TAKEN] = tokens[-1]
         rest = [item for item in items if item[0] != "token"]
         scope["query_string"] = urlencode(rest, errors="surrogateescape").encode("ascii")
