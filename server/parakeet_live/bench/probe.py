@@ -74,7 +74,8 @@ class Probe:
         scheme = {"ws": "http", "wss": "https"}[parts.scheme]
         try:
             url = f"{scheme}://{parts.netloc}{STATS_PATH}"
-            with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT) as answer:  # nosec B310 - http or https, see above
+            # Of the two schemes above and no other, hence:
+            with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT) as answer:  # nosec B310
                 stats: dict[str, Any] = json.load(answer)
         except (URLError, TimeoutError, ValueError):
             return None
