@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .streams import EASY, Difficulty
+from .streams import EASY, FIRST, Difficulty
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,14 @@ class Schedule:
     """The last minutes, in which the learning rate and the distortions go down."""
     learning_rate: float = 1.4e-3
     warmup_steps: int = 150
-    frame_only_until: float = 9.0
+    few_words_until: float = 4.0
+    """Digits, letters and answers alone."""
+    frame_only_until: float = 11.0
     """Frame-level cross entropy alone."""
-    frame_gone_at: float = 24.0
+    frame_gone_at: float = 25.0
     """Its weight falls from 0.5 to 0 until here."""
-    ramp_from: float = 11.0
-    ramp_to: float = 30.0
+    ramp_from: float = 13.0
+    ramp_to: float = 31.0
     """Distortions, lengths and numbers of utterances rise between these two."""
     top_level: float = 0.85
     final_level: float = 0.6
@@ -57,6 +59,8 @@ class Schedule:
 
     def difficulty(self, minutes: float) -> Difficulty:
         """How hard the streams are."""
+        if minutes < self.few_words_until:
+            return FIRST
         share = min(1.0, (minutes - self.ramp_from) / (self.ramp_to - self.ramp_from))
         if share <= 0:
             return EASY

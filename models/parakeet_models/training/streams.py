@@ -8,7 +8,7 @@ nothing but noise carry no label at all.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -61,6 +61,10 @@ EASY_UTTERANCES: dict[str, float] = {
     "command": 0.03,
 }  # fmt: skip
 
+FIRST_UTTERANCES: dict[str, float] = {"digits": 0.6, "code": 0.2, "=answer": 0.2}
+"""The first minutes: some 80 words. With all of them from the start the network learns none (measured: no progress in
+four minutes), while with these the frame accuracy passes one half."""
+
 EASY_SECONDS = 2.5
 """Longest clip in the warm start."""
 
@@ -104,9 +108,12 @@ class Difficulty:
     """Share of the streams without speech."""
     easy: float = 0.0
     """Share of the utterances drawn from `EASY_UTTERANCES`."""
+    first: float = 0.0
+    """Share of these drawn from `FIRST_UTTERANCES` instead."""
 
 
 EASY = Difficulty(level=0.05, max_words=4, max_utterances=1, noise_only=0.01, easy=1.0)
+FIRST = replace(EASY, first=1.0)
 
 
 def _silence(seconds: float) -> Samples:
@@ -225,6 +232,8 @@ class StreamComposer:
         rng = self._rng
         easy = rng.random() < difficulty.easy
         shares = EASY_UTTERANCES if easy else UTTERANCES
+        if easy and rng.random() < difficulty.first:
+            shares = FIRST_UTTERANCES
         kinds = [kind for kind in shares if JOINED_POOLS.get(kind, kind) in self._pools]
         kind = rng.choices(kinds, [shares[kind] for kind in kinds])[0]
         if kind in JOINED_LENGTHS:
