@@ -25,6 +25,9 @@ lint: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml server clients
+	@if command -v npm > /dev/null; then \
+	  npm ci --prefix clients/web --silent --no-audit --no-fund && npm run check --prefix clients/web --silent; \
+	else echo "no npm here: the types of the browser page are not checked"; fi
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff format .

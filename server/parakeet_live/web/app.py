@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 
 from fastapi import FastAPI, WebSocket
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
 
 from parakeet_live.access.gate import AccessDeniedError, Denial
 from parakeet_live.access.usage import KeyLimitError
@@ -21,7 +21,7 @@ from parakeet_live.web.access import AccessControl, token_routes
 from parakeet_live.web.handshake import Handshake
 from parakeet_live.web.lifecycle import Lifecycle, NotReadyError
 from parakeet_live.web.metrics import ServerMetrics
-from parakeet_live.web.page import START_PAGE
+from parakeet_live.web.page import Page
 from parakeet_live.web.probes import probe_routes
 from parakeet_live.web.stream import refuse_stream, serve_stream
 from parakeet_models.layouts import AnyBundle
@@ -67,10 +67,6 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
     app.include_router(probe_routes(lifecycle, access, metrics))
     app.include_router(token_routes(access, settings.token_max_ttl_s))
 
-    @app.get("/", response_class=HTMLResponse)
-    async def start_page() -> str:
-        return START_PAGE
-
     @app.get(STREAM_PATH)
     @app.get(STREAM_PATH + "/")
     async def explain_stream() -> PlainTextResponse:
@@ -109,4 +105,5 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
         message = f"there is no stream at this path; connect to {STREAM_PATH}"
         await refuse_stream(websocket, ErrorCode.WRONG_PATH, message, CloseCode.POLICY)
 
+    app.mount("/", Page())
     return app

@@ -1,0 +1,227 @@
+"""The page in a real browser: a recording into its microphone, words onto the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+
+from support.browser import browser, microphone_wav, opened, page_url, require_chromium
+from support.server_process import COMMAND, running_server
+
+AUDIO = Path(__file__).parents[1] / "data" / "audio"
+SPOKEN = {"fsddstr_jackson_00.flac": "five zero five", "fsddstr_jackson_10.flac": "one nine eight two"}
+PATIENCE_MS = 60_000
+"""For whatever waits for recognition: machines that run tests are busy."""
+
+pytestmark = pytest.mark.usefixtures("_chromium")
+
+
+@pytest.fixture(scope="module")
+def _chromium() -> None:
+    require_chromium()
+
+
+@pytest.fixture(scope="module")
+def microphone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return microphone_wav(tmp_path_factory.mktemp("mic") / "mic.wav", *(AUDIO / name for name in SPOKEN))
+
+
+@pytest.fixture(scope="module")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def chromium(playwright: Playwright, microphone: Path) -> Iterator[Browser]:
+    with browser(playwright, microphone) as running:
+        yield running
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def finals(page: Page) -> list[str]:
+    return page.locator("#transcript li.final .text").all_inner_texts()
+
+
+def listen(page: Page, count: int) -> None:
+    """Press start and wait for so many finals."""
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#status")).to_have_text("Listening.", timeout=PATIENCE_MS)
+    expect(page.locator("#transcript li.final")).to_have_count(count, timeout=PATIENCE_MS)
+
+
+@pytest.mark.parametrize("rate", [None, 44_100, 48_000, 96_000])
+def test_spoken_words_appear(chromium: Browser, server_url: str, rate: int | None) -> None:
+    with opened(chromium, page_url(server_url)) as page:
+        if rate is not None:
+            page.evaluate(
+                """rate => { const Own = AudioContext;
+                  window.AudioContext = class extends Own { constructor(o) { super({ ...o, sampleRate: rate }); } } }""",
+                rate,
+            )
+        listen(page, 2)
+        assert finals(page) == list(SPOKEN.values())
+        expect(page.locator("#latency")).to_have_text(re.compile(r"^\d+ ms$"))
+        assert page.locator("#transcript li.final .text span").first.get_attribute("title").endswith("% sure")  # type: ignore[union-attr]
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
+
+
+def test_transcript_is_saved_in_every_form(chromium: Browser, server_url: str, tmp_path: Path) -> None:
+    with opened(chromium, page_url(server_url), accept_downloads=True) as page:
+        listen(page, 2)
+        page.get_by_role("button", name="Stop").click()
+        saved = {}
+        for kind in ("TXT", "SRT", "VTT", "JSON"):
+            with page.expect_download() as download:
+                page.get_by_role("button", name=kind, exact=True).click()
+            path = tmp_path / download.value.suggested_filename
+            download.value.save_as(path)
+            saved[kind] = path.read_text()
+        texts = list(SPOKEN.values())
+        assert saved["TXT"].splitlines() == texts
+        assert saved["VTT"].startswith("WEBVTT\n\n00:00:0")
+        assert re.match(r"1\n00:00:0\d,\d{3} --> 00:00:0\d,\d{3}\nfive zero five\n\n2\n", saved["SRT"])
+        document = json.loads(saved["JSON"])
+        assert [utterance["text"] for utterance in document["utterances"]] == texts
+        assert [word["text"] for word in document["utterances"][0]["words"]] == texts[0].split()
+
+
+def test_file_instead_of_microphone(chromium: Browser, server_url: str) -> None:
+    with opened(chromium, page_url(server_url)) as page:
+        page.locator("#file").set_input_files(AUDIO / "fsddstr_jackson_10.flac")
+        expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
+        assert finals(page) == ["one nine eight two"]
+
+
+def test_file_that_is_no_audio_is_explained(chromium: Browser, server_url: str, tmp_path: Path) -> None:
+    (tmp_path / "letter.mp3").write_text("dear reader")
+    with opened(chromium, page_url(server_url)) as page:
+        page.locator("#file").set_input_files(tmp_path / "letter.mp3")
+        expect(page.get_by_role("alert")).to_contain_text("cannot decode")
+
+
+def test_permission_denied_is_explained_and_opens_no_connection(
+    playwright: Playwright, server_url: str
+) -> None:
+    with browser(playwright, None, permitted=False) as running, opened(running, page_url(server_url)) as page:
+        sockets: list[str] = []
+        page.on("websocket", lambda socket: sockets.append(socket.url))
+        page.get_by_role("button", name="Start").click()
+        expect(page.get_by_role("alert")).to_contain_text("not allowed")
+        expect(page.get_by_role("button", name="Start")).to_be_enabled()
+        assert sockets == []
+
+
+def test_page_without_a_microphone_api_is_explained(chromium: Browser, server_url: str) -> None:
+    # What browsers do to pages over http from another machine.
+    with opened(chromium, page_url(server_url)) as page:
+        page.evaluate("Object.defineProperty(navigator, 'mediaDevices', { value: undefined })")
+        page.get_by_role("button", name="Start").click()
+        expect(page.get_by_role("alert")).to_contain_text("https")
+
+
+def test_stop_before_permission_releases_the_device(chromium: Browser, server_url: str) -> None:
+    with opened(chromium, page_url(server_url)) as page:
+        page.evaluate(
+            """() => { const own = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+              navigator.mediaDevices.getUserMedia = async (wanted) => {
+                await new Promise(resolve => { window.permit = resolve; });
+                window.given = await own(wanted);
+                return window.given; } }"""
+        )
+        sockets: list[str] = []
+        page.on("websocket", lambda socket: sockets.append(socket.url))
+        page.get_by_role("button", name="Start").click()
+        page.get_by_role("button", name="Stop").click()
+        page.evaluate("window.permit()")
+        expect(page.locator("#status")).to_have_text("Stopped.")
+        page.wait_for_function("window.given.getTracks().every(track => track.readyState === 'ended')")
+        assert sockets == []
+
+
+def test_session_goes_on_on_a_server_that_was_restarted(
+    chromium: Browser, tmp_path: Path, free_port: int
+) -> None:
+    with opened_on_killed_server(chromium, tmp_path, free_port) as page:
+        expect(page.locator("#status")).to_contain_text("Reconnecting", timeout=PATIENCE_MS)
+        with running_server(tmp_path / "second.log", "--port", str(free_port)):
+            expect(page.locator("#status")).to_have_text("Listening.", timeout=PATIENCE_MS)
+            expect(page.locator("#transcript li.final")).to_have_count(2, timeout=PATIENCE_MS)
+            assert finals(page) == list(SPOKEN.values())
+            page.get_by_role("button", name="Stop").click()
+            expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
+
+
+@contextmanager
+def opened_on_killed_server(chromium: Browser, tmp_path: Path, port: int) -> Iterator[Page]:
+    """A page that listens; after its first words the server is killed without warning."""
+    with subprocess.Popen([str(COMMAND), "serve", "--port", str(port)], stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().decode().removeprefix("listening on ").strip()
+            with opened(chromium, page_url(url)) as page:
+                page.get_by_role("button", name="Start").click()
+                expect(page.locator("#transcript li.partial")).to_have_count(1, timeout=PATIENCE_MS)
+                server.kill()
+                server.wait()
+                yield page
+        finally:
+            server.kill()
+
+
+def test_pause_and_resume(chromium: Browser, server_url: str) -> None:
+    with opened(chromium, page_url(server_url)) as page:
+        page.get_by_role("button", name="Start").click()
+        expect(page.locator("#status")).to_have_text("Listening.", timeout=PATIENCE_MS)
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("#status")).to_contain_text("Paused")
+        page.wait_for_timeout(500)  # the reading is renewed four times a second
+        sent = page.locator("#lag").inner_text()
+        page.wait_for_timeout(1000)
+        assert page.locator("#lag").inner_text() == sent
+        page.get_by_role("button", name="Resume").click()
+        expect(page.locator("#status")).to_have_text("Listening.")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_people_out(chromium: Browser, server_url: str, scheme: str) -> None:
+    """axe-core finds no serious or critical fault, empty and with a transcript, wide and narrow."""
+    with opened(chromium, page_url(server_url), color_scheme=scheme) as page:
+        check_accessibility(page)
+        page.locator("#file").set_input_files(AUDIO / "fsddstr_jackson_10.flac")
+        expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
+        for width in (1280, 360):
+            page.set_viewport_size({"width": width, "height": 800})
+            check_accessibility(page)
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def check_accessibility(page: Page) -> None:
+    violations = Axe().run(page).response["violations"]
+    bad = [rule for rule in violations if rule["impact"] in ("serious", "critical")]
+    assert bad == [], [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in bad]
+
+
+def test_keyboard_alone_is_enough(chromium: Browser, server_url: str) -> None:
+    with opened(chromium, page_url(server_url)) as page:
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.id") == "start"
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_have_text("Listening.", timeout=PATIENCE_MS)
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
