@@ -70,7 +70,8 @@ def test_spoken_words_appear(chromium: Browser, server_url: str, rate: int | Non
         if rate is not None:
             page.evaluate(
                 """rate => { const Own = AudioContext;
-                  window.AudioContext = class extends Own { constructor(o) { super({ ...o, sampleRate: rate }); } } }""",
+                  window.AudioContext = class extends Own {
+                    constructor(options) { super({ ...options, sampleRate: rate }); } } }""",
                 rate,
             )
         listen(page, 2)

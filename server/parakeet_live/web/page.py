@@ -9,8 +9,10 @@ from starlette.types import Scope
 from parakeet_page import directory
 
 HEADERS = {
-    # Only what this server serves runs or is shown; blob: is the download of a transcript.
-    "Content-Security-Policy": "default-src 'self'; connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'",
+    # Only what this server serves runs or is shown.
+    "Content-Security-Policy": (
+        "default-src 'self'; connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'"
+    ),
     "Permissions-Policy": "microphone=(self)",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
