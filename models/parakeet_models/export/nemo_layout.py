@@ -68,9 +68,13 @@ class NemoEncoder(nn.Module):
     projection into a constant.
     """
 
-    def __init__(self, network: ParakeetNetwork) -> None:
+    def __init__(self, network: ParakeetNetwork, cache_drop: int = 0) -> None:
+        """``cache_drop``: frames at a window's end that leave no trace in the caches (NeMo's ``cache_drop_size``): the
+        next window begins with them.
+        """
         super().__init__()
         self.config, self.encoder = network.config, network.encoder
+        self.cache_drop = cache_drop
         distances = torch.arange(MAX_POSITIONS - 1, -MAX_POSITIONS, -1)
         self.register_buffer("table", sinusoidal_positions(distances, self.config.d_model)[None])
 
@@ -92,14 +96,15 @@ class NemoEncoder(nn.Module):
         valid = (index < (length + left)[:, None]) & (index >= (left - channel_length)[:, None])
         hidden = self.hidden(valid, size)[:, left:]
         padding = ~valid[:, left:]
+        kept = frames - self.cache_drop
         channels, times = [], []
         for index, layer in enumerate(self.encoder.layers):
             x, new_channel, new_time = _layer(
-                layer, x, positions, hidden, padding, channel[:, index], time[:, index]
+                layer, x, positions, hidden, padding, channel[:, index], time[:, index], kept
             )
             channels.append(new_channel)
             times.append(new_time)
-        new_length = torch.clamp(channel_length + frames, max=left)
+        new_length = torch.clamp(channel_length + kept, max=left)
         return x.transpose(1, 2), length, torch.stack(channels, 1), torch.stack(times, 1), new_length
 
     def subsample(self, x: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
@@ -131,19 +136,20 @@ def _layer(
     padding: Tensor,
     channel: Tensor,
     time: Tensor,
+    kept: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """x [B, n, d_model] and one layer's caches -> x and the new caches."""
+    """x [B, n, d_model] and one layer's caches -> x and the new caches, up to the first ``kept`` frames of x."""
     x = x + 0.5 * layer.feed_forward1(layer.norm_feed_forward1(x))
-    y, channel = _attend(layer.self_attn, layer.norm_self_att(x), positions, hidden, channel)
+    y, channel = _attend(layer.self_attn, layer.norm_self_att(x), positions, hidden, channel, kept)
     x = x + y
-    y, time = _convolve(layer.conv, layer.norm_conv(x), padding, time)
+    y, time = _convolve(layer.conv, layer.norm_conv(x), padding, time, kept)
     x = x + y
     x = x + 0.5 * layer.feed_forward2(layer.norm_feed_forward2(x))
     return layer.norm_out(x), channel, time
 
 
 def _attend(
-    module: RelativeAttention, x: Tensor, positions: Tensor, hidden: Tensor, cache: Tensor
+    module: RelativeAttention, x: Tensor, positions: Tensor, hidden: Tensor, cache: Tensor, kept: int
 ) -> tuple[Tensor, Tensor]:
     """Attention of x [B, n, d_model] over [cache | x]; the cache [B, left, d_model] holds projection inputs."""
 
@@ -151,7 +157,7 @@ def _attend(
         return projected.view(projected.shape[0], -1, module.heads, module.head_size)
 
     both = torch.cat([cache, x], 1)
-    new_cache = both[:, x.shape[1] :]
+    new_cache = both[:, kept : kept + cache.shape[1]]
     q = heads(module.linear_q(x))
     k = heads(module.linear_k(both)).transpose(1, 2)
     v = heads(module.linear_v(both)).transpose(1, 2)
@@ -167,11 +173,13 @@ def _attend(
     return module.merge_heads(torch.matmul(weights, v)), new_cache
 
 
-def _convolve(module: CausalConvolution, x: Tensor, padding: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+def _convolve(
+    module: CausalConvolution, x: Tensor, padding: Tensor, cache: Tensor, kept: int
+) -> tuple[Tensor, Tensor]:
     """The convolution module on x [B, n, d_model], channels first as NeMo has it; cache [B, d_model, kernel - 1]."""
     x = F.glu(module.pointwise_conv1(x.transpose(1, 2)), dim=1)
     x = torch.cat([cache, x.masked_fill(padding[:, None], 0.0)], -1)
-    new_cache = x[..., -cache.shape[-1] :]
+    new_cache = x[..., kept : kept + cache.shape[-1]]
     x = module.batch_norm(module.depthwise_conv(x).transpose(1, 2)).transpose(1, 2)
     return module.pointwise_conv2(F.silu(x)).transpose(1, 2), new_cache
 

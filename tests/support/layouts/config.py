@@ -1,0 +1,40 @@
+"""soniqo's ``config.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from parakeet_models.network import ParakeetNetwork
+
+STREAMING = {"chunkMs": 320, "melFrames": 64, "preCacheSize": 9, "outputFrames": 4}
+
+
+def write_soniqo_config(
+    directory: Path, network: ParakeetNetwork, pieces: Sequence[str], streaming: dict[str, int] | None = None
+) -> None:
+    """With the numbers of this network, and the published cadence."""
+    config = network.config
+    content: dict[str, Any] = {
+        "numMelBins": config.mel_bins,
+        "sampleRate": 16000,
+        "nFFT": 512,
+        "hopLength": 160,
+        "winLength": 400,
+        "preEmphasis": 0.97,
+        "encoderHidden": config.d_model,
+        "encoderLayers": config.layers,
+        "subsamplingFactor": 8,
+        "attentionContext": config.attention_left,
+        "convCacheSize": config.conv_kernel - 1,
+        "decoderHidden": config.prediction_hidden,
+        "decoderLayers": 1,
+        "vocabSize": config.vocabulary,
+        "blankTokenId": config.blank,
+        "eouTokenId": pieces.index("<EOU>"),
+        "eobTokenId": pieces.index("<EOB>"),
+        "streaming": streaming or STREAMING,
+    }
+    (directory / "config.json").write_text(json.dumps(content, indent=2), encoding="utf-8")
