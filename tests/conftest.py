@@ -11,6 +11,7 @@ from parakeet_models.bundle import Bundle, embedded_bundle
 from parakeet_models.hub import DIRECTORY_VARIABLE
 from support.backends import COREML, for_tested_backend, model_options
 from support.coreml_bundle import packaged, use_interpreter
+from support.layouts.look_alikes import LookAlikes
 from support.random_bundle import make_random_bundle
 from support.server_process import running_server
 
@@ -31,6 +32,12 @@ def random_bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """A small bundle with random weights that emits words and ends of utterance."""
     directory = tmp_path_factory.mktemp("random-bundle")
     return for_tested_backend(make_random_bundle(directory), directory / "packages")
+
+
+@pytest.fixture(scope="session")
+def look_alikes(tmp_path_factory: pytest.TempPathFactory) -> LookAlikes:
+    """Published exports of the embedded model, each made when it is first asked for."""
+    return LookAlikes(tmp_path_factory.mktemp("look-alikes"))
 
 
 @pytest.fixture(scope="session")

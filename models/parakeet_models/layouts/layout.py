@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from parakeet_models.bundle import Bundle, ModelInfo, TokenIds
+from parakeet_models.bundle import Bundle, ModelInfo, Runtime, TokenIds
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.layouts.ports import CombinedPorts, EncoderPorts, JointPorts, PartPorts, PredictionPorts
 from parakeet_models.mel import MelParameters
 
 Family = Literal["soniqo", "fluidinference", "altunenes", "sherpa"]
-LayoutRuntime = Literal["onnx", "coreml"]
 Ports = TypeVar("Ports")
 
 PRE_ENCODE_FRAMES = 9
@@ -55,7 +54,7 @@ class Layout:
     directory: Path
     family: Family
     title: str
-    runtime: LayoutRuntime
+    runtime: Runtime
     encoder: GraphFile[EncoderPorts]
     decoder: Decoder
     pieces: tuple[str, ...]
@@ -106,7 +105,7 @@ class Graphs:
     """The graph files of one kind (ONNX or Core ML) in a directory."""
 
     directory: Path
-    runtime: LayoutRuntime
+    runtime: Runtime
     parts: Mapping[Path, PartPorts]
     metadata: Mapping[Path, Mapping[str, str]]
 

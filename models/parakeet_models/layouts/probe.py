@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from parakeet_models.bundle import MANIFEST_NAME, Bundle, ModelInfo, load_bundle
+from parakeet_models.bundle import MANIFEST_NAME, Bundle, ModelInfo, Runtime, load_bundle
 from parakeet_models.layouts import altunenes, fluidinference, sherpa, soniqo
 from parakeet_models.layouts.errors import LayoutError
-from parakeet_models.layouts.layout import ForeignBundle, Graphs, Layout, LayoutRuntime
+from parakeet_models.layouts.layout import ForeignBundle, Graphs, Layout
 from parakeet_models.layouts.ports import PartPorts, recognise_part
 from parakeet_models.layouts.signature import SUFFIXES, read_signature
 
@@ -46,7 +46,7 @@ def load_model(directory: Path) -> Bundle | ForeignBundle:
     return ForeignBundle(directory, manifest, layout)
 
 
-def describe(directory: Path, runtime: LayoutRuntime | None = None) -> Layout:
+def describe(directory: Path, runtime: Runtime | None = None) -> Layout:
     """What a directory of published graphs holds.
 
     Where it has graphs of both kinds, ``runtime`` chooses; the default is Core ML on a Mac and ONNX elsewhere.
@@ -56,7 +56,7 @@ def describe(directory: Path, runtime: LayoutRuntime | None = None) -> Layout:
     """
     directory = Path(directory)
     paths = [path for path in sorted(directory.iterdir()) if path.suffix in SUFFIXES]
-    kinds: dict[LayoutRuntime, list[Path]] = {
+    kinds: dict[Runtime, list[Path]] = {
         "onnx": [path for path in paths if path.suffix == ".onnx"],
         "coreml": _without_doubles([path for path in paths if path.suffix != ".onnx"]),
     }
@@ -78,7 +78,7 @@ def describe(directory: Path, runtime: LayoutRuntime | None = None) -> Layout:
     )
 
 
-def _read(directory: Path, runtime: LayoutRuntime, paths: list[Path]) -> Graphs:
+def _read(directory: Path, runtime: Runtime, paths: list[Path]) -> Graphs:
     parts: dict[Path, PartPorts] = {}
     metadata = {}
     for path in paths:

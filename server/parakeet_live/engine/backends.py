@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from parakeet_live.engine.backend import Backend, EngineError
 from parakeet_live.engine.coreml.options import CoremlOptions
+from parakeet_models.bundle import Runtime
 from parakeet_models.layouts import AnyBundle, ForeignBundle
 
 log = logging.getLogger(__name__)
@@ -21,10 +22,14 @@ class BackendChoice(StrEnum):
     COREML = "coreml"
 
 
+def runtime_of(bundle: AnyBundle) -> Runtime:
+    """What the graphs of a bundle are for."""
+    return bundle.layout.runtime if isinstance(bundle, ForeignBundle) else bundle.manifest.runtime
+
+
 def check_choice(bundle: AnyBundle, choice: BackendChoice) -> None:
     """Say early that :func:`open_backend` will refuse the bundle. Raises EngineError."""
-    name = bundle.manifest.name
-    runtime = bundle.layout.runtime if isinstance(bundle, ForeignBundle) else bundle.manifest.runtime
+    name, runtime = bundle.manifest.name, runtime_of(bundle)
     if choice not in (BackendChoice.AUTO, runtime):
         raise EngineError(
             f"{name} is a model for {runtime}, which the backend {choice} does not run: leave --backend out, or "
@@ -46,14 +51,14 @@ def open_backend(
     """
     check_choice(bundle, choice)
     # Each runtime is loaded only where it is used.
-    if isinstance(bundle, ForeignBundle):
-        from parakeet_live.engine.nemo.backend import NemoBackend
-
-        return NemoBackend(bundle, slots)
-    if bundle.manifest.runtime == "coreml":
+    if runtime_of(bundle) == "coreml":
         from parakeet_live.engine.coreml.backend import CoremlBackend
 
         return CoremlBackend(bundle, slots, coreml or CoremlOptions(), report)
+    if isinstance(bundle, ForeignBundle):
+        from parakeet_live.engine.nemo.backend import NemoOnnxBackend
+
+        return NemoOnnxBackend(bundle, slots)
     from parakeet_live.engine.onnx import OnnxBackend
 
     return OnnxBackend(bundle, slots)

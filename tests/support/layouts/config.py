@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from parakeet_models.network import ParakeetNetwork
+from parakeet_models.network import NetworkConfig
 
 STREAMING = {"chunkMs": 320, "melFrames": 64, "preCacheSize": 9, "outputFrames": 4}
 
 
 def write_soniqo_config(
-    directory: Path, network: ParakeetNetwork, pieces: Sequence[str], streaming: dict[str, int] | None = None
+    directory: Path, config: NetworkConfig, pieces: Sequence[str], streaming: dict[str, int] | None = None
 ) -> None:
     """With the numbers of this network, and the published cadence."""
-    config = network.config
     content: dict[str, Any] = {
         "numMelBins": config.mel_bins,
         "sampleRate": 16000,

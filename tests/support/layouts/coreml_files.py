@@ -52,7 +52,9 @@ def make_soniqo(
     """``encoder``, ``decoder`` and ``joint`` compiled, ``config.json``, ``vocab.json``; outputs are half precision."""
     directory.mkdir(parents=True)
     encoder = LoopbackEncoder(network, 9, cache_drop=cache_drop, time_major=True)
-    model = _convert(encoder, _encoder_inputs(network, 9, mel_frames), _encoder_outputs(), half="encoded_output")
+    model = _convert(
+        encoder, _encoder_inputs(network, 9, mel_frames), _encoder_outputs(), half="encoded_output"
+    )
     save_compiled(compress(model, "palettized") if palettized else model, directory / "encoder.mlmodelc")
     state = torch.zeros(1, 1, network.config.prediction_hidden)
     token = torch.zeros(1, 1, dtype=torch.int32)
@@ -62,46 +64,55 @@ def make_soniqo(
     )
     save_compiled(decoder, directory / "decoder.mlmodelc")
     frames = {"encoder_output": torch.randn(1, 1, network.config.d_model), "decoder_output": state}
-    save_compiled(_convert(LogitsJoint(network), frames, ["logits"], half="all"), directory / "joint.mlmodelc")
+    save_compiled(
+        _convert(LogitsJoint(network), frames, ["logits"], half="all"), directory / "joint.mlmodelc"
+    )
     write_vocab_json(directory, pieces)
-    write_soniqo_config(directory, network, pieces, STREAMING | {"melFrames": mel_frames})
+    write_soniqo_config(directory, network.config, pieces, STREAMING | {"melFrames": mel_frames})
     return directory
 
 
 def make_fluidinference(
-    network: ParakeetNetwork,
-    pieces: Sequence[str],
-    directory: Path,
-    variant: str = "320ms",
-    *,
-    fused: bool = False,
+    network: ParakeetNetwork, pieces: Sequence[str], directory: Path, variant: str = "320ms"
 ) -> Path:
-    """One of the three folders; with ``fused`` the decoder that does both in one graph instead of the two."""
+    """One of the three folders: ``streaming_encoder``, ``decoder``, ``joint_decision``, ``vocab.json``."""
     directory.mkdir(parents=True)
     pre_frames, mel_frames, cache_drop = VARIANTS[variant]
     encoder = LoopbackEncoder(network, pre_frames, cache_drop=cache_drop)
     inputs = _encoder_inputs(network, pre_frames, mel_frames)
     save_compiled(_convert(encoder, inputs, _encoder_outputs()), directory / "streaming_encoder.mlmodelc")
-    hidden, d_model = network.config.prediction_hidden, network.config.d_model
-    state, token = torch.zeros(1, 1, hidden), torch.zeros(1, 1, dtype=torch.int32)
-    frame = torch.randn(1, d_model, 1)
-    if fused:
-        inputs = {"targets": token, "h_in": state, "c_in": state, "encoder_step": frame}
-        outputs = ["token_id", "token_prob", "h_out", "c_out"]
-        model = _convert(FusedDecoder(network), inputs, outputs, half="all")
-        save_compiled(model, directory / "decoder_joint_decision_fused.mlmodelc")
-    else:
-        count = torch.ones(1, dtype=torch.int32)
-        inputs = {"targets": token, "target_length": count, "h_in": state, "c_in": state}
-        model = _convert(CountingPrediction(network, time_major=False), inputs, ["decoder", "h_out", "c_out"])
-        save_compiled(model, directory / "decoder.mlmodelc")
-        inputs = {"encoder_step": frame, "decoder_step": torch.randn(1, hidden, 1)}
-        outputs = ["token_id", "token_prob", "top_k_ids", "top_k_logits"]
-        save_compiled(
-            _convert(DecidingJoint(network), inputs, outputs), directory / "joint_decision.mlmodelc"
-        )
+    hidden = network.config.prediction_hidden
+    state = torch.zeros(1, 1, hidden)
+    inputs = {
+        "targets": torch.zeros(1, 1, dtype=torch.int32),
+        "target_length": torch.ones(1, dtype=torch.int32),
+        "h_in": state,
+        "c_in": state,
+    }
+    model = _convert(CountingPrediction(network, time_major=False), inputs, ["decoder", "h_out", "c_out"])
+    save_compiled(model, directory / "decoder.mlmodelc")
+    inputs = {
+        "encoder_step": torch.randn(1, network.config.d_model, 1),
+        "decoder_step": torch.randn(1, hidden, 1),
+    }
+    outputs = ["token_id", "token_prob", "top_k_ids", "top_k_logits"]
+    save_compiled(_convert(DecidingJoint(network), inputs, outputs), directory / "joint_decision.mlmodelc")
     write_vocab_json(directory, pieces)
     return directory
+
+
+def make_fused_decoder(network: ParakeetNetwork, directory: Path) -> None:
+    """FluidInference's ``decoder_joint_decision_fused`` in ``directory``."""
+    state = torch.zeros(1, 1, network.config.prediction_hidden)
+    inputs = {
+        "targets": torch.zeros(1, 1, dtype=torch.int32),
+        "h_in": state,
+        "c_in": state,
+        "encoder_step": torch.randn(1, network.config.d_model, 1),
+    }
+    outputs = ["token_id", "token_prob", "h_out", "c_out"]
+    model = _convert(FusedDecoder(network), inputs, outputs, half="all")
+    save_compiled(model, directory / "decoder_joint_decision_fused.mlmodelc")
 
 
 def save_compiled(model: Any, path: Path) -> None:

@@ -110,10 +110,7 @@ class FusedDecoder(nn.Module):
 
 
 class DecoderJoint(nn.Module):
-    """altunenes: NeMo's own export of prediction network and joint; logits come out.
-
-    ``with_start``: as another export does, a start of sequence is put before the token, and its logits come first.
-    """
+    """altunenes: NeMo's own export of prediction network and joint; logits come out."""
 
     def __init__(self, network: ParakeetNetwork) -> None:
         super().__init__()

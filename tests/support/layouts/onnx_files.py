@@ -64,7 +64,7 @@ def make_altunenes(network: ParakeetNetwork, pieces: Sequence[str], directory: P
 
 
 def make_sherpa(network: ParakeetNetwork, pieces: Sequence[str], directory: Path) -> Path:
-    """``encoder.onnx``, ``decoder.onnx``, ``joiner.onnx``, ``tokens.txt``: what our own exporter for sherpa-onnx writes."""
+    """``encoder.onnx``, ``decoder.onnx``, ``joiner.onnx``, ``tokens.txt``: what our exporter for sherpa-onnx writes."""
     export_nemo_layout(network, list(pieces), directory)
     return directory
 
@@ -100,7 +100,7 @@ def make_soniqo_onnx(network: ParakeetNetwork, pieces: Sequence[str], directory:
         directory / "parakeet-eou-joint.onnx",
     )
     write_vocab_json(directory, pieces)
-    write_soniqo_config(directory, network, pieces)
+    write_soniqo_config(directory, network.config, pieces)
     return directory
 
 

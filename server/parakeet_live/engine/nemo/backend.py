@@ -1,47 +1,32 @@
-"""The backend for published layouts: every stream keeps the caches its graphs return."""
+"""The backend for published ONNX exports; those for Core ML run in the worker processes of ``engine.coreml``."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from parakeet_live.engine.backend import CapacityError, Emission, StepInput
 from parakeet_live.engine.cores import usable_cores
-from parakeet_live.engine.greedy import GreedyDecoder
-from parakeet_live.engine.nemo.decoder import open_networks
-from parakeet_live.engine.nemo.encoder import EncoderMemory, WindowedEncoder
-from parakeet_live.engine.nemo.graph import CoreMLGraph, Graph, OnnxGraph, OpenModel, open_core_ml
-from parakeet_live.engine.nemo.selftest import check_cadence
-from parakeet_models.layouts.layout import ForeignBundle, LayoutRuntime
-
-ENCODER_UNITS = "CPU_AND_NE"
-DECODER_UNITS = "CPU_ONLY"
-"""Core ML has no path for an LSTM on the Neural Engine, and the way there would cost more than the work."""
+from parakeet_live.engine.nemo.graph import OnnxGraph
+from parakeet_live.engine.nemo.network import NemoNetwork
+from parakeet_models.layouts import ForeignBundle
 
 
-class NemoBackend:
-    """Owns the state of every slot. One stream at a time: these graphs have no batch worth using."""
+class NemoOnnxBackend:
+    """Streams one at a time on each lane: published graphs are made for one, and gain little from a batch."""
 
-    def __init__(self, bundle: ForeignBundle, slots: int, open_model: OpenModel = open_core_ml) -> None:
-        """Load the graphs and test them.
+    def __init__(self, bundle: ForeignBundle, slots: int) -> None:
+        """Load and test the graphs. Raises EngineError with the reason and the remedy."""
 
-        Raises:
-            EngineError: they do not run here, or cannot be streamed exactly; with the reason and the remedy.
-        """
-        layout = bundle.layout
-        self._runtime = layout.runtime
-        open_graph = partial(_open_graph, layout.runtime, open_model)
-        self._encoder = WindowedEncoder(layout, open_graph(layout.encoder.path, ENCODER_UNITS))
-        check_cadence(layout, self._encoder)
-        networks = open_networks(layout, open_graph)
-        self._decoder = GreedyDecoder(networks, networks, layout.tokens, slots)
-        self._memories: dict[int, EncoderMemory] = {}
+        def open_graph(part: str, path: Path) -> OnnxGraph:
+            return OnnxGraph(path)
+
+        self._network = NemoNetwork(bundle.layout, slots, open_graph)
         self._slots = slots
         self._free = list(range(slots))
+        self._fresh: set[int] = set()
+        """Slots whose stream has not begun."""
 
     @property
     def slots(self) -> int:
@@ -53,7 +38,7 @@ class NemoBackend:
 
     @property
     def lanes(self) -> int:
-        return usable_cores() if self._runtime == "onnx" else 1
+        return usable_cores()
 
     def home_of(self, slot: int) -> None:
         """Every lane runs every slot."""
@@ -64,28 +49,20 @@ class NemoBackend:
                 f"all {self._slots} slots are taken; close a stream or raise the number of slots"
             )
         slot = heapq.heappop(self._free)
-        self._memories[slot] = self._encoder.begin()
-        self._decoder.restart(slot)
+        self._fresh.add(slot)
         return slot
 
     def close(self, slot: int) -> None:
-        del self._memories[slot]
+        self._network.forget(slot)
         heapq.heappush(self._free, slot)
 
     def step(self, inputs: Sequence[StepInput]) -> list[list[Emission]]:
-        return [self._step(step) for step in inputs]
-
-    def _step(self, step: StepInput) -> list[Emission]:
-        encoded = self._encoder.step(step, self._memories[step.slot])
-        if step.restart:
-            self._decoder.restart(step.slot)
-        return self._decoder.decode(np.array([step.slot]), encoded[None], np.array([len(encoded)]))[0]
+        results = []
+        for step in inputs:
+            fresh = step.slot in self._fresh
+            self._fresh.discard(step.slot)
+            results.append(self._network.step(step, fresh))
+        return results
 
     def shut_down(self) -> None:
         """Nothing outlives the object."""
-
-
-def _open_graph(
-    runtime: LayoutRuntime, open_model: OpenModel, path: Path, units: str = DECODER_UNITS
-) -> Graph:
-    return OnnxGraph(path) if runtime == "onnx" else CoreMLGraph(open_model(path, units))

@@ -7,6 +7,7 @@ end of a backchannel is no text. These graphs take one row at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,13 @@ class _OneRowAtATime:
 class SeparateNetworks(_OneRowAtATime):
     """Two graphs. A prediction is the prediction network's output, ``joint_hidden`` its size."""
 
-    def __init__(self, layout: Layout, decoder: SeparateDecoder, open_graph: Callable[..., Graph]) -> None:
+    def __init__(
+        self, layout: Layout, decoder: SeparateDecoder, open_graph: Callable[[str, Path], Graph]
+    ) -> None:
         self._ports: PredictionPorts = decoder.prediction.ports
         self._joint_ports: JointPorts = decoder.joint.ports
-        self._prediction = open_graph(decoder.prediction.path)
-        self._joint = open_graph(decoder.joint.path)
+        self._prediction = open_graph("prediction", decoder.prediction.path)
+        self._joint = open_graph("joint", decoder.joint.path)
         self._score = Scores(self._joint_ports.scores, layout.tokens.blank)
         self.prediction_hidden = _size(self._ports.hidden)
         self.joint_hidden = self.prediction_hidden
@@ -77,10 +80,10 @@ class CombinedNetworks(_OneRowAtATime):
     """
 
     def __init__(
-        self, layout: Layout, decoder: GraphFile[CombinedPorts], open_graph: Callable[..., Graph]
+        self, layout: Layout, decoder: GraphFile[CombinedPorts], open_graph: Callable[[str, Path], Graph]
     ) -> None:
         self._ports: CombinedPorts = decoder.ports
-        self._graph = open_graph(decoder.path)
+        self._graph = open_graph("prediction", decoder.path)
         self._score = Scores(self._ports.scores, layout.tokens.blank)
         self._no_frame = np.zeros(_size(self._ports.encoder), np.float32)
         self.prediction_hidden = _size(self._ports.hidden)
@@ -153,8 +156,10 @@ def _size(port: Port) -> int:
     return size
 
 
-def open_networks(layout: Layout, open_graph: Callable[..., Graph]) -> SeparateNetworks | CombinedNetworks:
-    """Load the decoder's graphs; ``open_graph`` is given their paths."""
+def open_networks(
+    layout: Layout, open_graph: Callable[[str, Path], Graph]
+) -> SeparateNetworks | CombinedNetworks:
+    """Load the decoder's graphs; ``open_graph`` is given their parts and paths."""
     if isinstance(layout.decoder, SeparateDecoder):
         return SeparateNetworks(layout, layout.decoder, open_graph)
     return CombinedNetworks(layout, layout.decoder, open_graph)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parakeet_live.engine.backend import EngineError
 from parakeet_models.layouts.signature import Port
 
 Array = NDArray[Any]
@@ -23,16 +20,6 @@ class Graph(Protocol):
     def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         """Outputs by name. They may be half precision and have gaps between rows; they are the caller's to keep."""
         ...
-
-
-class CoreMLModel(Protocol):
-    """coremltools' ``MLModel`` and ``CompiledMLModel``, as far as they are used here."""
-
-    def predict(self, data: dict[str, Any], /) -> Mapping[str, Any]: ...
-
-
-OpenModel = Callable[[Path, str], CoreMLModel]
-"""Loads a Core ML model (``.mlmodelc`` or ``.mlpackage``) for the compute units of this name."""
 
 
 class OnnxGraph:
@@ -48,47 +35,6 @@ class OnnxGraph:
 
     def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         return dict(zip(self._outputs, self._session.run(self._outputs, dict(inputs)), strict=True))
-
-
-class CoreMLGraph:
-    """A Core ML model, which one thread may use at a time."""
-
-    def __init__(self, model: CoreMLModel) -> None:
-        self._model = model
-        self._lock = threading.Lock()
-
-    def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        with self._lock:
-            # A dictionary of its own: predict may replace what is in it.
-            return self._model.predict(dict(inputs))
-
-
-def open_core_ml(path: Path, compute_units: str) -> CoreMLModel:
-    """Load a model with coremltools.
-
-    Raises:
-        EngineError: coremltools is missing, this is no Mac, or Core ML refuses the model.
-    """
-    # It warns about every library of its that is missing off the Mac; the error below says it once.
-    logging.getLogger("coremltools").setLevel(logging.ERROR)
-    try:
-        import coremltools as ct
-    except ImportError:
-        raise EngineError(
-            f"{path}: Core ML models need coremltools: pip install 'parakeet-live[coreml]' (on a Mac)"
-        ) from None
-    units = ct.ComputeUnit[compute_units]
-    try:
-        if path.suffix == ".mlmodelc":
-            model: CoreMLModel = ct.models.CompiledMLModel(str(path), units)
-        else:
-            model = ct.models.MLModel(str(path), compute_units=units)
-    except Exception as error:  # coremltools raises whatever Core ML says
-        raise EngineError(
-            f"{path}: Core ML cannot load it ({error}); Core ML models run on macOS only, "
-            "elsewhere use an ONNX export of the same network"
-        ) from None
-    return model
 
 
 def shaped(port: Port, values: Array) -> Array:

@@ -1,0 +1,48 @@
+"""The network of a published layout with the state of every slot; one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from parakeet_live.engine.backend import Emission, StepInput
+from parakeet_live.engine.greedy import GreedyDecoder
+from parakeet_live.engine.nemo.decoder import open_networks
+from parakeet_live.engine.nemo.encoder import EncoderMemory, WindowedEncoder
+from parakeet_live.engine.nemo.graph import Graph
+from parakeet_live.engine.nemo.selftest import check_cadence
+from parakeet_models.layouts import Layout
+
+OpenGraph = Callable[[str, Path], Graph]
+"""Loads a graph of a layout, by its part (``encoder``, ``prediction``, ``joint``) and its path."""
+
+
+class NemoNetwork:
+    """Steps of different slots may run on several threads if the graphs may."""
+
+    def __init__(self, layout: Layout, slots: int, open_graph: OpenGraph) -> None:
+        """Load the graphs and test them.
+
+        Raises:
+            EngineError: they do not run, or cannot be streamed exactly; with the reason and the remedy.
+        """
+        self._encoder = WindowedEncoder(layout, open_graph("encoder", layout.encoder.path))
+        check_cadence(layout, self._encoder)
+        networks = open_networks(layout, open_graph)
+        self._decoder = GreedyDecoder(networks, networks, layout.tokens, slots)
+        self._memories: dict[int, EncoderMemory] = {}
+
+    def step(self, step: StepInput, fresh: bool) -> list[Emission]:
+        """One step of one stream; ``fresh`` if it is the first of another stream on the slot."""
+        if fresh:
+            self._memories[step.slot] = self._encoder.begin()
+        if fresh or step.restart:
+            self._decoder.restart(step.slot)
+        encoded = self._encoder.step(step, self._memories[step.slot])
+        return self._decoder.decode(np.array([step.slot]), encoded[None], np.array([len(encoded)]))[0]
+
+    def forget(self, slot: int) -> None:
+        """The stream on a slot is over: its memory is free again."""
+        self._memories.pop(slot, None)
