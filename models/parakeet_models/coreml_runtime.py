@@ -30,6 +30,8 @@ COMPILED_CACHE = Path("~/Library/Caches/parakeet-live/compiled")
 """Compiled packages. The system keeps what it specialises for the Neural Engine by the path of the compiled model, so
 a path that stays the same makes every start but the first fast."""
 
+COMPILED_SUFFIX = ".mlmodelc"
+
 Array = NDArray[Any]
 
 
@@ -84,10 +86,12 @@ def check_runtime() -> None:
 
 
 def open_with_coremltools(package: Path, function: str | None, units: ComputeUnits) -> Model:
-    """Load a package by its compiled form, which is made when it is not in the cache yet."""
+    """Load a compiled model, or a package by its compiled form, which is made when it is not in the cache yet."""
     import coremltools as ct
 
-    compiled = compiled_package(package, COMPILED_CACHE.expanduser(), ct.utils.compile_model)
+    compiled = package
+    if package.suffix != COMPILED_SUFFIX:
+        compiled = compiled_package(package, COMPILED_CACHE.expanduser(), ct.utils.compile_model)
     model: Model = ct.models.CompiledMLModel(str(compiled), ct.ComputeUnit[units.value], function)
     return model
 

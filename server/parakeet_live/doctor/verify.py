@@ -10,21 +10,27 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from parakeet_live.audio.files import read_blocks
 from parakeet_live.demo import RECORDING
 from parakeet_live.engine.backend import Backend, EngineError
-from parakeet_live.engine.backends import open_backend
+from parakeet_live.engine.backends import open_backend, runtime_of
+from parakeet_live.engine.coreml.options import CoremlOptions
 from parakeet_live.session.events import Final
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.frames import SUBSAMPLING_FACTOR
-from parakeet_models.layouts import AnyBundle, ForeignBundle
+from parakeet_models.layouts import AnyBundle
+from parakeet_models.packages import ComputeUnits
 
-COMPUTE_UNITS = ("CPU_ONLY", "CPU_AND_GPU", "CPU_AND_NE", "ALL")
+COMPUTE_UNITS = (
+    ComputeUnits.CPU_ONLY,
+    ComputeUnits.CPU_AND_GPU,
+    ComputeUnits.CPU_AND_NE,
+    ComputeUnits.ALL,
+)
 """Core ML's choices for the encoder, the reference first."""
 
 
@@ -68,12 +74,15 @@ class Outcome:
 def trials(bundle: AnyBundle) -> list[Trial]:
     """Every way to run this model here; the first is the reference of the others."""
     sizes = bundle.manifest.step_sizes
-    if not (isinstance(bundle, ForeignBundle) and bundle.layout.runtime == "coreml"):
+    if runtime_of(bundle) != "coreml":
         return [
             Trial(f"ONNX Runtime, steps of {size} frames", bundle, partial(open_backend, bundle, 1), size)
             for size in dict.fromkeys((sizes[0], sizes[-1]))
         ]
-    return [Trial(units, bundle, partial(_open_on, bundle, units), sizes[0]) for units in COMPUTE_UNITS]
+    return [
+        Trial(units, bundle, partial(open_backend, bundle, 1, coreml=CoremlOptions(encoder=units)), sizes[0])
+        for units in COMPUTE_UNITS
+    ]
 
 
 def run_trial(trial: Trial) -> Outcome:
@@ -129,14 +138,3 @@ def _stream(trial: Trial, backend: Backend, load_seconds: float) -> Outcome:
         tokens=tuple(tokens),
         text=" / ".join(texts),
     )
-
-
-def _open_on(bundle: ForeignBundle, units: str) -> Backend:
-    """A published Core ML layout with its encoder on these processors."""
-    from parakeet_live.engine.nemo.backend import ENCODER_UNITS, NemoBackend
-    from parakeet_live.engine.nemo.graph import CoreMLModel, open_core_ml
-
-    def open_model(path: Path, wanted: str) -> CoreMLModel:
-        return open_core_ml(path, units if wanted == ENCODER_UNITS else wanted)
-
-    return NemoBackend(bundle, 1, open_model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ STREAMING = {"chunkMs": 320, "melFrames": 64, "preCacheSize": 9, "outputFrames":
 
 
 def write_soniqo_config(
-    directory: Path, config: NetworkConfig, pieces: Sequence[str], streaming: dict[str, int] | None = None
+    directory: Path, config: NetworkConfig, pieces: Sequence[str], streaming: Mapping[str, int] = STREAMING
 ) -> None:
     """With the numbers of this network, and the published cadence."""
     content: dict[str, Any] = {
@@ -34,6 +34,6 @@ def write_soniqo_config(
         "blankTokenId": config.blank,
         "eouTokenId": pieces.index("<EOU>"),
         "eobTokenId": pieces.index("<EOB>"),
-        "streaming": streaming or STREAMING,
+        "streaming": dict(streaming),
     }
     (directory / "config.json").write_text(json.dumps(content, indent=2), encoding="utf-8")

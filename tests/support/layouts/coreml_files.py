@@ -29,8 +29,8 @@ from support.layouts.graphs import (
     empty_caches,
 )
 from support.layouts.vocabularies import write_vocab_json
+from support.mil.runtime import PACKAGE_INSIDE
 
-PACKAGE_INSIDE = "interpreted.mlpackage"
 VARIANTS = {"160ms": (16, 17, 0), "320ms": (9, 64, 4), "1280ms": (16, 129, 0)}
 """FluidInference: mel frames of ``pre_cache`` and of the window, encoder frames dropped from the caches."""
 TYPES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -13,7 +13,7 @@ from parakeet_models.export.nemo_layout import PRE_ENCODE_CACHE, export_nemo_lay
 from parakeet_models.export.onnx import OPSET
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.network import ParakeetNetwork
-from support.layouts.config import write_soniqo_config
+from support.layouts.config import STREAMING, write_soniqo_config
 from support.layouts.graphs import (
     DecoderJoint,
     LayersFirstEncoder,
@@ -73,19 +73,7 @@ def make_soniqo_onnx(network: ParakeetNetwork, pieces: Sequence[str], directory:
     """The ONNX sibling of soniqo's Core ML export: the same names, encoder frames time first, tokens int64."""
     directory.mkdir(parents=True)
     config = network.config
-    channel, time = empty_caches(config)
-    inputs = {
-        "audio_signal": torch.randn(1, config.mel_bins, 64),
-        "audio_length": torch.tensor([64], dtype=torch.int32),
-        "pre_cache": torch.randn(1, config.mel_bins, 9),
-        "cache_last_channel": channel,
-        "cache_last_time": time,
-        "cache_last_channel_len": torch.zeros(1, dtype=torch.int32),
-    }
-    outputs = ["encoded_output", "encoded_length", "new_pre_cache"]
-    outputs += [f"new_cache_last_{name}" for name in ("channel", "time", "channel_len")]
-    encoder = LoopbackEncoder(network, 9, cache_drop=4, time_major=True)
-    _export(encoder, inputs, outputs, directory / "parakeet-eou-encoder.onnx")
+    make_loopback_encoder(network, pieces, directory, STREAMING, cache_drop=4)
     state = torch.zeros(1, 1, config.prediction_hidden)
     _export(
         Prediction(network, time_major=True),
@@ -100,8 +88,33 @@ def make_soniqo_onnx(network: ParakeetNetwork, pieces: Sequence[str], directory:
         directory / "parakeet-eou-joint.onnx",
     )
     write_vocab_json(directory, pieces)
-    write_soniqo_config(directory, network.config, pieces)
     return directory
+
+
+def make_loopback_encoder(
+    network: ParakeetNetwork,
+    pieces: Sequence[str],
+    directory: Path,
+    streaming: Mapping[str, int],
+    cache_drop: int,
+) -> None:
+    """The encoder of :func:`make_soniqo_onnx` in some cadence, and the ``config.json`` that states it."""
+    config = network.config
+    channel, time = empty_caches(config)
+    pre_frames, mel_frames = streaming["preCacheSize"], streaming["melFrames"]
+    inputs = {
+        "audio_signal": torch.randn(1, config.mel_bins, mel_frames),
+        "audio_length": torch.tensor([mel_frames], dtype=torch.int32),
+        "pre_cache": torch.randn(1, config.mel_bins, pre_frames),
+        "cache_last_channel": channel,
+        "cache_last_time": time,
+        "cache_last_channel_len": torch.zeros(1, dtype=torch.int32),
+    }
+    outputs = ["encoded_output", "encoded_length", "new_pre_cache"]
+    outputs += [f"new_cache_last_{name}" for name in ("channel", "time", "channel_len")]
+    encoder = LoopbackEncoder(network, pre_frames, cache_drop=cache_drop, time_major=True)
+    _export(encoder, inputs, outputs, directory / "parakeet-eou-encoder.onnx")
+    write_soniqo_config(directory, config, pieces, streaming)
 
 
 def _export(

@@ -10,14 +10,14 @@ from parakeet_live.engine.coreml.options import ENCODER_UNITS, FALLBACKS, Coreml
 from parakeet_live.engine.coreml.process import Report, UnavailableError
 from parakeet_live.engine.coreml.replica import Replica
 from parakeet_live.engine.coreml.worker import Job
-from parakeet_models.bundle import Bundle
 from parakeet_models.coreml_runtime import CoremlUnavailableError, check_runtime
+from parakeet_models.layouts import AnyBundle, ForeignBundle
 
 
 class CoremlBackend:
     """Knows which slot lives where; the state of a stream is in the worker process of its slot's replica."""
 
-    def __init__(self, bundle: Bundle, slots: int, options: CoremlOptions, report: Report) -> None:
+    def __init__(self, bundle: AnyBundle, slots: int, options: CoremlOptions, report: Report) -> None:
         """Start the workers and wait for them. ``report`` is told what is going on.
 
         Raises:
@@ -27,7 +27,8 @@ class CoremlBackend:
             check_runtime()
         except CoremlUnavailableError as error:
             raise EngineError(str(error)) from error
-        job = Job(directory=bundle.directory, manifest=bundle.manifest, slots=slots, options=options)
+        manifest = None if isinstance(bundle, ForeignBundle) else bundle.manifest
+        job = Job(directory=bundle.directory, manifest=manifest, slots=slots, options=options)
         first, job = _first_replica(job, report)
         self._replicas = [first, *(Replica(job, report) for _ in range(options.replicas - 1))]
         for number, replica in enumerate(self._replicas):

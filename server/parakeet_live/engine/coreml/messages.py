@@ -35,7 +35,7 @@ class Kind(IntEnum):
     FAILED = 6
     """Text for people: why there is no result."""
     UNAVAILABLE = 7
-    """Text for people: why no model can be loaded here at all."""
+    """Text for people: why the model cannot be loaded here, on whatever processors."""
 
 
 def pack_step(step: StepInput, fresh: bool) -> bytes:

@@ -30,7 +30,7 @@ class WorkerDiedError(EngineError):
 
 
 class UnavailableError(EngineError):
-    """No model can be loaded here, on whatever processors."""
+    """The model cannot be loaded here, on whatever processors."""
 
 
 class WorkerProcess:

@@ -9,16 +9,20 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from parakeet_live.engine.backend import EngineError
+from parakeet_live.engine.backend import Emission, EngineError, StepInput
 from parakeet_live.engine.coreml.channel import Channel, ClosedError
 from parakeet_live.engine.coreml.messages import Kind, pack_emissions, unpack_step
 from parakeet_live.engine.coreml.network import CoremlNetwork
 from parakeet_live.engine.coreml.options import CoremlOptions
-from parakeet_models.bundle import Bundle, Manifest
+from parakeet_live.engine.nemo.coreml import PublishedNetwork
+from parakeet_live.engine.nemo.selftest import CadenceError
+from parakeet_models.bundle import Bundle, BundleError, Manifest
 from parakeet_models.coreml_runtime import CoremlUnavailableError, find_runtime
+from parakeet_models.layouts import describe
 
 
 class Job(BaseModel):
@@ -27,7 +31,8 @@ class Job(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     directory: Path
-    manifest: Manifest
+    manifest: Manifest | None
+    """None: the directory holds a published layout, to be recognised again."""
     slots: int
     options: CoremlOptions
 
@@ -43,7 +48,7 @@ def main() -> None:
         _, body = channel.receive()
         try:
             network = _load(Job.model_validate_json(body), channel)
-        except CoremlUnavailableError as error:
+        except (BundleError, CadenceError, CoremlUnavailableError) as error:
             return channel.send(Kind.UNAVAILABLE, str(error).encode())
         except EngineError as error:
             return channel.send(Kind.FAILED, str(error).encode())
@@ -56,16 +61,33 @@ def main() -> None:
         pass
 
 
-def _load(job: Job, channel: Channel) -> CoremlNetwork:
+class Network(Protocol):
+    """A loaded model with the state of its streams; one thread."""
+
+    @property
+    def summary(self) -> str:
+        """How fast it is, for people."""
+        ...
+
+    def step(self, step: StepInput, fresh: bool) -> list[Emission]:
+        """One step of one stream; ``fresh`` if it is the first of another stream on the slot."""
+        ...
+
+
+def _load(job: Job, channel: Channel) -> Network:
     def report(line: str) -> None:
         channel.send(Kind.PROGRESS, line.encode())
 
     report("starting the runtime")
+    if job.manifest is None:
+        return PublishedNetwork(
+            describe(job.directory, "coreml"), job.slots, job.options, find_runtime(), report
+        )
     bundle = Bundle(job.directory, job.manifest)
     return CoremlNetwork(bundle, job.slots, job.options, find_runtime(), report)
 
 
-def _serve(network: CoremlNetwork, channel: Channel) -> None:
+def _serve(network: Network, channel: Channel) -> None:
     _, body = channel.receive()
     try:
         emissions = network.step(*unpack_step(body))

@@ -19,18 +19,22 @@ TOLERANCE = 0.01
 """Largest difference, relative to the peak, between what must be equal: half precision is a tenth of it."""
 
 
+class CadenceError(EngineError):
+    """The graph cannot be streamed exactly, whatever runs it; the message names what to use instead."""
+
+
 def check_cadence(layout: Layout, encoder: WindowedEncoder) -> None:
     """Run the graph twice.
 
     Raises:
-        EngineError: naming what is wrong with the graph and what to use instead.
+        CadenceError: naming what is wrong with the graph and what to use instead.
     """
     path, hop = layout.encoder.path, layout.hop
     used = PAST + SUBSAMPLING_FACTOR * (hop - 1) + 1
     """Mel frames of the window up to the one that the last kept frame sits on."""
 
-    def refuse(reason: str) -> EngineError:
-        return EngineError(f"{path}: {reason}. Instead, {layout.remedy}")
+    def refuse(reason: str) -> CadenceError:
+        return CadenceError(f"{path}: {reason}. Instead, {layout.remedy}")
 
     if encoder.window_frames < used:
         raise refuse(

@@ -1,0 +1,238 @@
+"""Published ONNX layouts run as they are and say what our own bundle says: look-alikes of the embedded model."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from typer.testing import CliRunner
+
+from parakeet_live.cli import app
+from parakeet_live.engine.backend import CapacityError, Emission, EngineError, StepInput
+from parakeet_live.engine.backends import BackendChoice, open_backend
+from parakeet_live.engine.nemo.backend import NemoOnnxBackend
+from parakeet_live.engine.nemo.encoder import SILENCE, WindowedEncoder
+from parakeet_live.engine.nemo.graph import OnnxGraph
+from parakeet_live.engine.nemo.network import NemoNetwork
+from parakeet_live.engine.onnx import OnnxBackend
+from parakeet_models.bundle import embedded_bundle
+from parakeet_models.layouts import ForeignBundle, LayoutError, describe, load_model
+from parakeet_models.mel import log_mel
+from support.hearing import AUDIO, Heard, assert_same, hear, hear_all, samples_of, steps_of
+from support.layouts.look_alikes import ONNX, LookAlikes
+from support.layouts.onnx_files import make_loopback_encoder
+
+RECORDING = AUDIO / "fsddstr_george_20.flac"
+
+
+def published(directory: Path) -> ForeignBundle:
+    bundle = load_model(directory)
+    assert isinstance(bundle, ForeignBundle)
+    return bundle
+
+
+def network_of(bundle: ForeignBundle) -> NemoNetwork:
+    return NemoNetwork(bundle.layout, 2, lambda part, path: OnnxGraph(path))
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Heard]:
+    """Of the embedded model's own bundle."""
+    bundle = embedded_bundle()
+    backend = OnnxBackend(bundle, 1)
+    slots: list[int] = []
+
+    def run(step: StepInput, fresh: bool) -> list[Emission]:
+        if fresh:
+            for slot in slots:
+                backend.close(slot)
+            slots[:] = [backend.open()]
+        return backend.step([step])[0]
+
+    return hear_all(bundle, run)
+
+
+@pytest.mark.parametrize("name", ONNX)
+def test_the_same_tokens_on_the_same_frames(
+    look_alikes: LookAlikes, expected: dict[str, Heard], name: str
+) -> None:
+    bundle = published(look_alikes.directory(name))
+    # A stream's first window begins with silence, where our own graph has nothing at all: hence the difference.
+    assert_same(hear_all(bundle, network_of(bundle).step), expected, probability=0.15)
+
+
+def test_the_command_line_runs_a_layout(look_alikes: LookAlikes) -> None:
+    directory = look_alikes.directory("altunenes")
+    result = CliRunner().invoke(app, ["transcribe", "--model", str(directory), str(RECORDING)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "two two seven nine\n"
+    assert "model altunenes" in result.stderr
+
+
+def test_encoder_frames_equal_the_network_behind_the_first_step(look_alikes: LookAlikes) -> None:
+    """Windows of a recording, against the same recording with silence put before it and encoded at once.
+
+    The graphs begin their first window with 16 mel frames of silence. Attention to those is all that differs.
+    """
+    import torch
+
+    network = look_alikes.network
+    layout = describe(look_alikes.directory("sherpa"))
+    encoder = WindowedEncoder(layout, OnnxGraph(layout.encoder.path))
+    bundle = published(layout.directory)
+    memory = encoder.begin()
+    samples = samples_of(RECORDING)
+    found = np.concatenate([encoder.step(step, memory) for step in steps_of(bundle, samples)])
+    mel = log_mel(np.concatenate([samples, np.zeros(16_000, np.float32)]), layout.mel)
+    with torch.inference_mode():
+        wanted = network.encoder(torch.from_numpy(mel)[None], torch.tensor([len(mel)]))[0][0].numpy()
+    count = min(len(found), len(wanted) - 2)
+    scale = wanted.std()
+    error = np.abs(found[:count] - wanted[:count]).max(-1) / scale
+    # The convolutions see back 8 frames in each of 8 layers, attention 70: behind that nothing is left of the start.
+    assert error[2:].mean() < 0.25
+    shifted = np.abs(found[1:count] - wanted[: count - 1]).max(-1) / scale
+    assert error[8:].mean() < 0.2 * shifted[8:].mean()
+
+
+def test_streams_do_not_disturb_each_other(look_alikes: LookAlikes, expected: dict[str, Heard]) -> None:
+    """Two recordings step by step in turn on one backend, and then a third on a slot that was used before."""
+    bundle = published(look_alikes.directory("sherpa"))
+    backend = open_backend(bundle, 2)
+    names = ["fsddstr_george_20.flac", "fsddstr_jackson_00.flac"]
+    slots = [backend.open() for _ in names]
+    with pytest.raises(CapacityError, match="all 2 slots are taken"):
+        backend.open()
+    streams = [
+        steps_of(bundle, samples_of(AUDIO / name), slot) for name, slot in zip(names, slots, strict=True)
+    ]
+    tokens: list[list[tuple[int, int]]] = [[] for _ in names]
+    number = 0
+    while batch := [(row, step) for row, stream in enumerate(streams) if (step := next(stream, None))]:
+        for (row, step), emissions in zip(batch, backend.step([step for _, step in batch]), strict=True):
+            tokens[row] += [(step.frames * number + e.frame, e.token) for e in emissions]
+        number += 1
+    assert tokens == [expected[name].tokens for name in names]
+    backend.close(slots[0])
+    slot = backend.open()
+    again = hear(
+        bundle, lambda step: backend.step([step])[0], samples_of(AUDIO / "fsdd_jackson_7_0.flac"), slot
+    )
+    assert again.tokens == expected["fsdd_jackson_7_0.flac"].tokens
+    backend.shut_down()
+
+
+def test_a_last_step_may_be_shorter(look_alikes: LookAlikes) -> None:
+    """What lies behind the end of the audio has no influence, whatever it is; every number of frames is right."""
+    layout = describe(look_alikes.directory("soniqo-onnx"))
+    encoder = WindowedEncoder(layout, OnnxGraph(layout.encoder.path))
+    random = np.random.default_rng(0)
+    mel = random.normal(-8.0, 3.0, (33, layout.mel.bins)).astype(np.float32)
+
+    def run(mel: np.ndarray, end: int) -> np.ndarray:
+        return encoder.step(StepInput(0, mel, begin=8, end=end), encoder.begin())
+
+    whole = run(mel, 33)
+    assert len(whole) == 4
+    for end, frames in ((9, 1), (10, 2), (17, 2), (18, 3), (25, 3), (26, 4), (32, 4)):
+        loud, quiet = mel.copy(), mel.copy()
+        loud[end:], quiet[end:] = 50.0, -50.0
+        found = run(loud, end)
+        assert len(found) == frames, end
+        np.testing.assert_array_equal(found, run(quiet, end))
+        # Frame k sits on mel frame 8k + 8 of the step; it is complete with both frames of its attention chunk.
+        complete = (end - 1) // 8 // 2 * 2
+        np.testing.assert_allclose(found[:complete], whole[:complete], atol=1e-4)
+
+
+def test_silence_before_the_stream_is_quiet(look_alikes: LookAlikes) -> None:
+    """Zeros would be the loudest thing the network has ever heard, right before the first word."""
+    layout = describe(look_alikes.directory("altunenes"))
+    assert float(log_mel(np.zeros(1600, np.float32), layout.mel)[3, 0]) == pytest.approx(
+        float(SILENCE), abs=1e-4
+    )
+    seen: list[np.ndarray] = []
+
+    class Watched(OnnxGraph):
+        def run(self, inputs):  # type: ignore[no-untyped-def]
+            seen.append(inputs["audio_signal"])
+            return super().run(inputs)
+
+    encoder = WindowedEncoder(layout, Watched(layout.encoder.path))
+    seen.clear()
+    encoder.step(StepInput(0, np.zeros((17, layout.mel.bins), np.float32), begin=8, end=17), encoder.begin())
+    assert (seen[0][0, :, :16] == SILENCE).all()
+    assert (seen[0][0, :, 16:] == 0.0).all()
+
+
+def test_steps_of_another_size_are_refused(look_alikes: LookAlikes) -> None:
+    backend = open_backend(published(look_alikes.directory("altunenes")), 1)
+    step = StepInput(backend.open(), np.zeros((33, 80), np.float32), begin=8, end=33)
+    with pytest.raises(EngineError, match="a step of 4 encoder frames; this graph takes 2"):
+        backend.step([step])
+
+
+def test_backend_choice_must_fit(look_alikes: LookAlikes) -> None:
+    bundle = published(look_alikes.directory("altunenes"))
+    assert isinstance(open_backend(bundle, 1, BackendChoice.ONNX), NemoOnnxBackend)
+    with pytest.raises(
+        EngineError, match="altunenes is a model for onnx, which the backend coreml does not run"
+    ):
+        open_backend(bundle, 1, BackendChoice.COREML)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"chunk_shift": "32"}, "window_size 25 and chunk_shift 32"),
+        ({"normalize_type": "per_feature"}, "features normalised by recording"),
+        ({"window_size": "many"}, "window_size and chunk_shift are not numbers"),
+    ],
+)
+def test_metadata_of_another_network(
+    look_alikes: LookAlikes, tmp_path: Path, changes: dict[str, str], reason: str
+) -> None:
+    directory = tmp_path / "sherpa"
+    shutil.copytree(look_alikes.directory("sherpa"), directory)
+    model = onnx.load(directory / "encoder.onnx")
+    properties = {entry.key: entry.value for entry in model.metadata_props} | changes
+    onnx.helper.set_model_props(model, properties)
+    onnx.save(model, directory / "encoder.onnx")
+    with pytest.raises(LayoutError, match=reason):
+        load_model(directory)
+
+
+@pytest.mark.parametrize(
+    ("pre_frames", "mel_frames", "cache_drop", "hop", "reason"),
+    [
+        (9, 33, 0, 4, r"remembers 5 encoder frames of a step \(400 ms\) but advances by 4 \(320 ms\)"),
+        (9, 64, 0, 4, r"remembers 8 encoder frames of a step \(640 ms\) but advances by 4 \(320 ms\)"),
+        (9, 24, 0, 3, "advances by 3 encoder frames, which breaks the network's attention chunks of 2"),
+        (9, 64, 4, 4, None),
+        (9, 32, 0, 4, None),
+    ],
+)
+def test_cadences(
+    look_alikes: LookAlikes,
+    tmp_path: Path,
+    pre_frames: int,
+    mel_frames: int,
+    cache_drop: int,
+    hop: int,
+    reason: str | None,
+) -> None:
+    """soniqo's graphs of 33 frames, one that forgets to drop, odd steps; the published one and the ideal one."""
+    directory = tmp_path / "soniqo"
+    shutil.copytree(look_alikes.directory("soniqo-onnx"), directory)
+    streaming = {"melFrames": mel_frames, "preCacheSize": pre_frames, "outputFrames": hop}
+    make_loopback_encoder(look_alikes.network, look_alikes.pieces, directory, streaming, cache_drop)
+    bundle = published(directory)
+    if reason is None:
+        assert len(network_of(bundle).step(next(steps_of(bundle, samples_of(RECORDING))), True)) == 0
+        return
+    with pytest.raises(EngineError, match=reason) as refused:
+        network_of(bundle)
+    assert "melFrames 64 and outputFrames 4" in str(refused.value)
