@@ -27,6 +27,10 @@ def _no_models_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield
 
 
+POOL = ("--max-streams", "64")
+"""Not as many as this machine carries: it may be busy while it is measured, and these tests may take their time."""
+
+
 @pytest.fixture(scope="session")
 def random_bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """A small bundle with random weights that emits words and ends of utterance."""
@@ -77,7 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def server_url(tmp_path_factory: pytest.TempPathFactory, embedded_options: tuple[str, ...]) -> Iterator[str]:
     """A server with the embedded model: for tests of recognition."""
-    with running_server(tmp_path_factory.mktemp("server") / "log", *embedded_options) as url:
+    with running_server(tmp_path_factory.mktemp("server") / "log", *POOL, *embedded_options) as url:
         yield url
 
 
@@ -85,13 +89,14 @@ def server_url(tmp_path_factory: pytest.TempPathFactory, embedded_options: tuple
 def babble_url(tmp_path_factory: pytest.TempPathFactory, random_bundle: Bundle) -> Iterator[str]:
     """A server whose model emits words for any sound: for tests of the protocol."""
     log = tmp_path_factory.mktemp("babble") / "log"
-    with running_server(log, "--model", str(random_bundle.directory)) as url:
+    with running_server(log, "--model", str(random_bundle.directory), *POOL) as url:
         yield url
 
 
 @pytest.fixture
 def small_server_url(tmp_path_factory: pytest.TempPathFactory, random_bundle: Bundle) -> Iterator[str]:
-    """A server of its own for one test, with room for two streams."""
+    """A server of its own for one test, with room for two streams, no queue, and no way to resume."""
     log = tmp_path_factory.mktemp("small") / "log"
-    with running_server(log, "--model", str(random_bundle.directory), "--max-streams", "2") as url:
+    options = ("--max-streams", "2", "--max-waiting", "0", "--resume-window-s", "0")
+    with running_server(log, "--model", str(random_bundle.directory), *options) as url:
         yield url

@@ -79,8 +79,12 @@ class Recognition(BaseModel):
         description="Short name of a model (`parakeet-live models list`), or directory of a bundle. "
         "By default the best model that is here.",
     )
-    max_streams: int = Field(
-        default=64, ge=1, le=4096, description="Streams served at the same time; further clients are refused."
+    max_streams: int | None = Field(
+        default=None,
+        ge=1,
+        le=4096,
+        description="Streams served at the same time; further clients wait in a queue. By default as many as this "
+        "machine was measured to carry at the start, at most 64 for each lane.",
     )
     lanes: int | None = Field(
         default=None,
@@ -128,11 +132,11 @@ class Connections(BaseModel):
         "a quiet connection.",
     )
     ping_timeout_s: float = Field(
-        default=120.0,
+        default=30.0,
         ge=0.1,
         le=3600,
-        description="Seconds a client may take to answer a ping before it counts as dead. Long, because the answer "
-        "of a client that uploads faster than real time waits behind its audio, which the server holds back.",
+        description="Seconds without an answer to a ping, and without anything else from the client, after which the "
+        "connection counts as lost. It does not while the server itself holds the client's audio back.",
     )
     close_timeout_s: float = Field(
         default=30.0,
@@ -140,8 +144,45 @@ class Connections(BaseModel):
         le=3600,
         description="Seconds a client has to read what remains once the end of its session is decided.",
     )
-    shutdown_s: int = Field(
-        default=5, ge=0, le=3600, description="Seconds that connections have to end after SIGINT or SIGTERM."
+    drain_s: float = Field(
+        default=10.0,
+        ge=0,
+        le=3600,
+        description="Seconds that sessions have for their last results after SIGINT or SIGTERM.",
+    )
+
+
+class Sessions(BaseModel):
+    """Sessions and queue"""
+
+    max_waiting: int = Field(
+        default=64,
+        ge=0,
+        le=100_000,
+        description="Clients that may wait for a stream; further ones are refused.",
+    )
+    max_wait_s: float = Field(
+        default=10.0, ge=0, le=3600, description="Longest time that a client waits for a stream, in seconds."
+    )
+    resume_window_s: float = Field(
+        default=30.0,
+        ge=0,
+        le=3600,
+        description="Seconds that a session is kept, with its stream, after its connection was lost, so that the "
+        "client can go on with it. 0: sessions end with their connection.",
+    )
+    idle_timeout_s: float = Field(
+        default=300.0,
+        ge=0,
+        le=86_400,
+        description="Seconds without audio or `keepalive` after which a session is ended. 0: never.",
+    )
+    max_session_s: float = Field(
+        default=43_200.0,
+        ge=0,
+        le=31_536_000,
+        description="Longest time of a session in seconds; then it is ended, and the client opens another. "
+        "0: no limit.",
     )
 
 
@@ -225,11 +266,11 @@ class Logging(BaseModel):
     )
 
 
-GROUPS: tuple[type[BaseModel], ...] = (Listening, Recognition, Limits, Connections, Access, Logging)
+GROUPS: tuple[type[BaseModel], ...] = (Listening, Recognition, Limits, Connections, Sessions, Access, Logging)
 """In the order of the documentation."""
 
 
-class Settings(Listening, Recognition, Limits, Connections, Access, Logging, BaseSettings):
+class Settings(Listening, Recognition, Limits, Connections, Sessions, Access, Logging, BaseSettings):
     """The effective settings. Made here from its arguments and defaults alone; nothing is read from outside."""
 
     model_config = SettingsConfigDict(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 import time
@@ -55,7 +56,7 @@ async def test_a_loading_server_answers_health_checks_and_refuses_clients(random
             assert (health.status_code, health.json()["state"]) == (200, "loading")
             assert (await get(url, "/v1/stats")).status_code == 503
             outcome = await session(url, [])
-            assert (outcome.messages[0]["code"], outcome.code) == ("not_ready", 1013)
+            assert (outcome.messages[0]["code"], outcome.code) == ("not_ready", 503)
             assert "loading" in outcome.messages[0]["message"]
             assert not started.is_set()
         finally:
@@ -83,11 +84,11 @@ async def test_a_draining_server_admits_nobody(random_bundle: Bundle) -> None:
     app = build_app(lambda: Recognizer.load(random_bundle, max_streams=1), Settings(warm_up=False))
     async with listening(app) as (url, started):
         await started.wait()
-        app.state.lifecycle.drain()
+        app.state.lifecycle.stop_admitting()
         assert await status(url) == (503, "draining")
         assert (await get(url, "/healthz")).status_code == 200
         outcome = await session(url, [])
-        assert (outcome.messages[0]["code"], outcome.code) == ("not_ready", 1013)
+        assert (outcome.messages[0]["code"], outcome.code) == ("draining", 503)
 
 
 async def test_a_model_that_cannot_be_loaded_stops_the_server(random_bundle: Bundle) -> None:
@@ -121,7 +122,7 @@ class CountingBackend(BackendUnderTest):
         return result
 
 
-async def test_warm_up_runs_every_step_size_on_every_slot_with_speech(random_bundle: Bundle) -> None:
+async def test_warm_up_runs_every_step_size_and_every_slot_with_speech(random_bundle: Bundle) -> None:
     backend = CountingBackend(random_bundle, 5)
     recognizer = Recognizer(random_bundle, backend, lanes=1, max_batch=4)
     backend.ran.clear()
@@ -131,9 +132,11 @@ async def test_warm_up_runs_every_step_size_on_every_slot_with_speech(random_bun
         sizes = random_bundle.manifest.step_sizes
         assert {frames for frames, _ in backend.ran} == set(sizes)
         for frames in sizes:
-            assert {slot for size, slots in backend.ran if size == frames for slot in slots} == set(range(5))
-            assert 1 in {len(slots) for size, slots in backend.ran if size == frames}
-        assert 4 in {len(slots) for size, slots in backend.ran if size == sizes[0]}
+            batches = {len(slots) for size, slots in backend.ran if size == frames}
+            assert {1, max(1, 4 * sizes[0] // frames)} <= batches
+        # A slot that this machine is too slow to use, because it is busy now, is left alone.
+        usable = max(4, min(5, app.state.lifecycle.capacity.streams))
+        assert {slot for _, slots in backend.ran for slot in slots} == set(range(usable))
         assert backend.emitted > 0
         assert recognizer.active_streams == 0
         capacity = app.state.lifecycle.capacity
@@ -194,6 +197,6 @@ async def test_a_pool_that_is_too_large_is_pointed_out(
             return super().step(inputs)
 
     recognizer = Recognizer(random_bundle, Backend(random_bundle, 8), lanes=1, max_batch=2)
-    async with listening(build_app(lambda: recognizer, Settings())) as (_, started):
+    async with listening(build_app(lambda: recognizer, Settings(max_streams=8))) as (_, started):
         await started.wait()
-    assert "max_streams is 8, but this machine carries about 2 live streams" in caplog.text
+    assert re.search("max_streams is 8, but this machine carries about [12] live streams", caplog.text)

@@ -32,7 +32,7 @@ from parakeet_live.dialects.options import EndpointingOptions
 from parakeet_live.dialects.query import BadParameterError, StreamRequest, parse_query
 from parakeet_live.dialects.schema import schema_text
 from parakeet_live.session.endpoint_config import DEFAULT, PRESETS, Preset
-from parakeet_live.session.events import Done, Final, Partial, Reason, Word
+from parakeet_live.session.events import Done, Final, Partial, Reason, Timing, Word
 from parakeet_models.mel import Float32
 from support.wav import wav_file
 
@@ -404,7 +404,7 @@ def test_partial_final_and_done() -> None:
     session = new()
     events = (
         Partial(2, "three one", words, 960),
-        Final(2, "three one", words, 1440, Reason.EOU, 1280),
+        Final(2, "three one", words, 1440, Reason.EOU, 1280, timing=Timing(4, 21, 25)),
         Done(5000, 1),
     )
     results = [session.event(event) for event in events]
@@ -424,6 +424,7 @@ def test_partial_final_and_done() -> None:
         ],
         "audio_ms": 960,
     }
+    timing = {"queue_ms": 4, "compute_ms": 21, "total_ms": 25}
     assert final == {
         **partial,
         "type": "final",
@@ -433,6 +434,7 @@ def test_partial_final_and_done() -> None:
         "speech_end_ms": 880,
         "eou_ms": 1280,
         "commit_ms": 1440,
+        "timing": timing,
     }
     assert done == {"type": "done", "seq": 3, "audio_ms": 5000, "utterances": 1, "reason": "end"}
 

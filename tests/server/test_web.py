@@ -49,10 +49,11 @@ async def test_results_are_numbered_and_audio_is_acknowledged(babble_url: str) -
     outcome = await session(babble_url, [*cut(PCM, 3200), wrong, '{"type":"finalize"}', PCM, END])
     results = [m for m in outcome.messages if m["type"] in ("partial", "final", "error", "done")]
     assert [message["seq"] for message in results] == list(range(1, len(results) + 1))
+    # An acknowledgement that was not sent yet gives way to the next, but the last second is always there.
     acks = outcome.of("ack")
-    assert [ack["audio_ms"] // 1000 for ack in acks] == [1, 2, 3, 4, 6, 8]
+    assert [ack["audio_ms"] for ack in acks] == sorted({ack["audio_ms"] for ack in acks})
     assert all(ack["audio_bytes"] == 32 * ack["audio_ms"] for ack in acks)
-    assert [ack["controls"] for ack in acks] == [0, 0, 0, 0, 1, 1]
+    assert acks[-1] == {"type": "ack", "audio_bytes": 2 * len(PCM), "audio_ms": 8000, "controls": 1}
 
 
 async def test_partials_only_grow_and_finals_complete_them(babble_url: str) -> None:
@@ -198,9 +199,11 @@ async def test_audio_length_does_not_depend_on_the_rate(babble_url: str) -> None
 # Refusals and errors
 
 
-async def refusal(url: str, *sent: bytes | str) -> tuple[str, int | None, str | None]:
+async def refusal(
+    url: str, *sent: bytes | str, origin: str | None = None
+) -> tuple[str, int | None, str | None]:
     """Code of the error that ends the session, and the close frame."""
-    outcome = await session(url, sent)
+    outcome = await session(url, sent, origin)
     for message in outcome.messages:
         jsonschema.validate(message, SERVER_SCHEMA)
     assert outcome.messages[-1]["fatal"] is True
@@ -237,7 +240,9 @@ async def test_a_full_server_says_so(small_server_url: str) -> None:
     async with connect(small_server_url) as first, connect(small_server_url) as second:
         for client in (first, second):
             assert json.loads(await client.recv())["type"] == "ready"
-        assert await refusal(small_server_url) == ("server_full", 1013, "server_full")
+        page = f"http://{urlsplit(small_server_url).netloc}"
+        assert await refusal(small_server_url, origin=page) == ("server_full", 1013, "server_full")
+        assert await refusal(small_server_url) == ("server_full", 503, "5")
         assert http(small_server_url, "/healthz").json()["active_streams"] == 2
     await wait_until_idle(small_server_url)
     assert (await session(small_server_url, [END])).code == 1000
@@ -270,7 +275,7 @@ def test_pages(babble_url: str) -> None:
     assert "/v1/stream" in page.text
     health = http(babble_url, "/healthz").json()
     assert health["status"] == "ok"
-    assert health["max_streams"] == 64
+    assert health["estimated_streams_left"] == health["max_streams"] > 0
 
 
 @pytest.mark.parametrize("path", ["/v1/stream", "/v1/stream/"])

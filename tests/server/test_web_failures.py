@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 
 import pytest
@@ -15,7 +14,6 @@ from parakeet_live.engine.backend import Emission, StepInput
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.settings import Settings
 from parakeet_live.web import stream
-from parakeet_live.web.outbox import COALESCE_FROM, Closing, Outbox
 from parakeet_models.bundle import Bundle
 from support.backends import BackendUnderTest
 from support.in_process import serving
@@ -83,45 +81,3 @@ async def test_a_client_that_never_reads_is_given_up(
         await client.wait_closed()
         await wait_until_idle(url)
     assert "did not take the last messages in time" in caplog.text
-
-
-async def test_outbox_keeps_order_and_every_message_while_it_is_short() -> None:
-    outbox = Outbox(100)
-    for number in range(COALESCE_FROM):
-        outbox.put(str(number), replaceable=True)
-    outbox.close(Closing(1000))
-    outbox.put("too late")
-    outbox.close(Closing(1011))
-    assert [await outbox.get() for _ in range(COALESCE_FROM)] == [str(n) for n in range(COALESCE_FROM)]
-    assert await outbox.get() == Closing(1000)
-
-
-async def test_outbox_merges_partials_but_no_finals() -> None:
-    outbox = Outbox(1000)
-    for number in range(100):
-        for turn in range(10):
-            outbox.put(f"partial {number}.{turn}", replaceable=True)
-        outbox.put(f"final {number}")
-    outbox.close(Closing(1000))
-    texts = []
-    while not isinstance(item := await outbox.get(), Closing):
-        texts.append(item)
-    assert [text for text in texts if text.startswith("final")] == [f"final {n}" for n in range(100)]
-    assert len(texts) < 64 + 2 * 100
-    assert not outbox.overfull
-
-
-async def test_outbox_reports_a_client_that_does_not_read() -> None:
-    outbox = Outbox(100)
-    for number in range(101):
-        assert not outbox.overfull
-        outbox.put(f"final {number}")
-    assert outbox.overfull
-
-
-async def test_outbox_waits_for_messages() -> None:
-    outbox = Outbox(10)
-    reader = asyncio.create_task(outbox.get())
-    await asyncio.sleep(0)
-    outbox.put(json.dumps({"type": "done"}))
-    assert await reader == '{"type": "done"}'

@@ -10,7 +10,8 @@ from typing import Any
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
 
 END = '{"type":"end"}'
 Message = dict[str, Any]
@@ -59,16 +60,28 @@ async def read_all(socket: ClientConnection) -> Outcome:
     return Outcome(messages, socket.close_code, socket.close_reason)
 
 
-async def session(url: str, sent: Iterable[bytes | str]) -> Outcome:
-    """Send these messages on one connection while reading until the server closes."""
-    async with connect(url, max_queue=None, compression=None) as socket:
-        reader = asyncio.create_task(read_all(socket))
-        try:
-            for message in sent:
-                await socket.send(message)
-        except ConnectionClosed:
-            pass  # refused while sending: the outcome says why
-        return await reader
+async def session(url: str, sent: Iterable[bytes | str], origin: str | None = None) -> Outcome:
+    """Send these messages on one connection while reading until the server closes.
+
+    A browser is what has an ``origin``. A refusal before the handshake has the HTTP status as its code, and the header
+    Retry-After as its reason.
+    """
+    try:
+        async with connect(
+            url, max_queue=None, compression=None, origin=Origin(origin) if origin else None
+        ) as socket:
+            reader = asyncio.create_task(read_all(socket))
+            try:
+                for message in sent:
+                    await socket.send(message)
+            except ConnectionClosed:
+                pass  # refused while sending: the outcome says why
+            return await reader
+    except InvalidStatus as refused:
+        response = refused.response
+        return Outcome(
+            [json.loads(response.body or b"")], response.status_code, response.headers["Retry-After"]
+        )
 
 
 def cut(data: bytes, *sizes: int) -> list[bytes]:

@@ -18,14 +18,23 @@ class CloseCode:
     """Codes of the closing handshake that the server uses (RFC 6455, section 7.4)."""
 
     NORMAL = 1000
+    GOING_AWAY = 1001
     UNSUPPORTED_DATA = 1003
+    ABNORMAL = 1006
+    """Never sent: the connection ended without a close frame."""
     POLICY = 1008
     INTERNAL_ERROR = 1011
+    SERVICE_RESTART = 1012
     TRY_AGAIN_LATER = 1013
     # From the range that RFC 6455 leaves to applications: the HTTP status that the same refusal would have, plus 4000.
     UNAUTHORIZED = 4401
     FORBIDDEN = 4403
     LIMIT_REACHED = 4429
+    BAD_GATEWAY = 1014
+    """Not used by this server: proxies say it."""
+    IDLE = 4001
+    SESSION_LIMIT = 4002
+    SUPERSEDED = 4003
 
 
 class ErrorCode(StrEnum):
@@ -34,6 +43,8 @@ class ErrorCode(StrEnum):
     WRONG_PATH = "wrong_path"
     BAD_PARAMETER = "bad_parameter"
     SERVER_FULL = "server_full"
+    DRAINING = "draining"
+    RESUME_FAILED = "resume_failed"
     NOT_READY = "not_ready"
     UNAUTHORIZED = "unauthorized"
     FORBIDDEN_ORIGIN = "forbidden_origin"
@@ -195,6 +206,14 @@ class Resumed(NumberedMessage):
     audio_ms: int = Field(ge=0, description="Audio heard when the next word began.")
 
 
+class Timing(_Message):
+    """Where the time went between the arrival of the audio that decided and this result, by the server's clock."""
+
+    queue_ms: int = Field(ge=0, description="Until its step began: steps before it, and other streams.")
+    compute_ms: int = Field(ge=0, description="In the step, with the other streams of its batch.")
+    total_ms: int = Field(ge=0, description="Both together. The way over the network is not in it.")
+
+
 class Final(NumberedMessage):
     """The text of an utterance that will not change again. Joining all finals gives the whole transcript."""
 
@@ -209,6 +228,7 @@ class Final(NumberedMessage):
         ge=0, description="When the model ended the utterance (see `eou`); null if it did not."
     )
     commit_ms: int = Field(ge=0, description="When this final was decided on; the same as `audio_ms`.")
+    timing: Timing | None = Field(default=None, description="null where nothing was measured.")
 
 
 class Cancelled(NumberedMessage):

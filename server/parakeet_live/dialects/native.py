@@ -63,7 +63,9 @@ class Result:
     seq: int
     text: str
     replaceable: bool = False
-    """A later result may take its place: it holds all of its text."""
+    """A partial: the next result of its utterance holds all of its text."""
+    supersedes: bool = False
+    """A partial or final: it holds the text of the partial before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,15 @@ def refusal(code: ErrorCode, message: str, close_code: int, retry_after: int | N
     """A fatal error and the closing that goes with it; ``retry_after`` in seconds."""
     error = messages.Error(code=code, message=message, fatal=True, retry_after=retry_after)
     return Refuse(error.model_dump_json(), close_code, code.value)
+
+
+def queued(position: int, estimated_wait: float | None, longest_wait: float) -> str:
+    """The place of a client that waits for a stream; times in seconds."""
+    return messages.Queued(
+        position=position,
+        estimated_wait_ms=None if estimated_wait is None else round(1000 * estimated_wait),
+        max_wait_ms=max(0, round(1000 * longest_wait)),
+    ).model_dump_json()
 
 
 def warning(code: WarningCode, message: str, **details: int) -> str:
@@ -158,11 +169,16 @@ class NativeSession:
     def event(self, event: events.Event) -> Result:
         """A result of the recogniser as a message."""
         message = message_of(event, self._next_seq(), self._end_reason)
-        return _result(message, replaceable=isinstance(event, events.Partial))
+        return _result(
+            message,
+            replaceable=isinstance(event, events.Partial),
+            supersedes=isinstance(event, events.Partial | events.Final),
+        )
 
-    def acknowledgement(self) -> str | None:
-        """A message saying what was received, once for every second of audio; None before the second is full."""
-        if self._samples - self._acknowledged < TARGET_RATE:
+    def acknowledgement(self, *, everything: bool = False) -> str | None:
+        """A message saying what was received, once for every second of audio; None before the second is full, unless
+        ``everything`` must be said."""
+        if self._samples - self._acknowledged < TARGET_RATE and not everything:
             return None
         self._acknowledged = self._samples
         return messages.Ack(
@@ -274,9 +290,11 @@ class NativeSession:
         return self._seq
 
 
-def _result(message: messages.NumberedMessage | messages.Error, *, replaceable: bool = False) -> Result:
+def _result(
+    message: messages.NumberedMessage | messages.Error, *, replaceable: bool = False, supersedes: bool = False
+) -> Result:
     assert message.seq is not None
-    return Result(message.seq, message.model_dump_json(), replaceable)
+    return Result(message.seq, message.model_dump_json(), replaceable, supersedes)
 
 
 def _is_control_text(data: bytes) -> bool:

@@ -34,6 +34,7 @@ def message_of(event: events.Event, seq: int, end_reason: messages.EndReason) ->
                 speech_end_ms=event.speech_end_ms,
                 eou_ms=event.eou_ms,
                 commit_ms=event.audio_ms,
+                timing=_timing(event.timing),
             )
         case events.Cancelled():
             return messages.Cancelled(seq=seq, audio_ms=event.audio_ms)
@@ -41,6 +42,12 @@ def message_of(event: events.Event, seq: int, end_reason: messages.EndReason) ->
             return messages.Done(
                 seq=seq, audio_ms=event.audio_ms, utterances=event.utterances, reason=end_reason
             )
+
+
+def _timing(timing: events.Timing | None) -> messages.Timing | None:
+    if timing is None:
+        return None
+    return messages.Timing(queue_ms=timing.queue_ms, compute_ms=timing.compute_ms, total_ms=timing.total_ms)
 
 
 def _words(words: tuple[events.Word, ...]) -> list[messages.Word]:

@@ -98,8 +98,12 @@ class Recognizer:
     @property
     def step_ms(self) -> int:
         """Audio per live step, in milliseconds."""
-        samples = self._manifest.step_sizes[0] * SUBSAMPLING_FACTOR * self._manifest.mel.hop_length
-        return samples * 1000 // self.sample_rate
+        return self._manifest.step_sizes[0] * self._frame_samples * 1000 // self.sample_rate
+
+    @property
+    def _frame_samples(self) -> int:
+        """Samples of an encoder frame."""
+        return SUBSAMPLING_FACTOR * self._manifest.mel.hop_length
 
     @property
     def frame_seconds(self) -> float:
@@ -119,6 +123,12 @@ class Recognizer:
     def largest_backlog_ms(self) -> int:
         """Audio received but not yet recognised of the stream that is furthest behind, in milliseconds."""
         return max((stream.backlog_ms for stream in self._streams.values()), default=0)
+
+    @property
+    def largest_lag(self) -> float:
+        """Seconds by which the stream that is furthest behind its speaker is late."""
+        now = time.monotonic()
+        return max((stream.lag(now) for stream in self._streams.values()), default=0.0)
 
     @property
     def max_streams(self) -> int:
@@ -163,7 +173,16 @@ class Recognizer:
         session = Session(self._manifest, self._vocabulary, endpointing, self._voice)
         self._opened += 1
         slot = self._backend.open()
-        stream = Stream(session, slot, self._opened, time.monotonic, self._became_ready, self._remove)
+        stream = Stream(
+            session,
+            slot,
+            self._opened,
+            time.monotonic,
+            self._became_ready,
+            self._remove,
+            sample_rate=self.sample_rate,
+            frame_samples=self._frame_samples,
+        )
         self._streams[stream.number] = stream
         return stream
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 
+from parakeet_live.engine.arrivals import Arrivals
 from parakeet_live.engine.backend import Emission, EngineError, StepInput
 from parakeet_live.session.endpoint_config import EndpointingConfig
-from parakeet_live.session.events import Event
+from parakeet_live.session.events import Event, Final, Timing
 from parakeet_live.session.session import Session
 from parakeet_models.mel import Float32
-
-ARRIVAL_RESOLUTION = 0.05
-"""Seconds; arrivals closer than this share one time stamp, so that tiny frames cost nothing."""
 
 
 class Stream:
@@ -27,8 +25,14 @@ class Stream:
         clock: Callable[[], float],
         on_ready: Callable[[Stream], None],
         on_closed: Callable[[Stream], None],
+        *,
+        sample_rate: int,
+        frame_samples: int,
     ) -> None:
-        """``on_ready`` is called when a step can run, ``on_closed`` when the slot may be given back."""
+        """``on_ready`` is called when a step can run, ``on_closed`` when the slot may be given back.
+
+        ``sample_rate`` in Hz and ``frame_samples``, the samples of an encoder frame, are the model's.
+        """
         self.slot = slot
         self.number = number
         self.closed = False
@@ -40,9 +44,11 @@ class Stream:
         self._on_ready = on_ready
         self._on_closed = on_closed
         self._clock = clock
-        self._arrivals: deque[tuple[int, float]] = deque()
-        """(samples received before, time) of audio that is still waiting."""
-        self._received = 0
+        self._arrivals = Arrivals(sample_rate)
+        self._frame_samples = frame_samples
+        self._step_came = 0.0
+        """When the last audio of the step taken last had come."""
+        self._released = asyncio.Event()
         self._events: asyncio.Queue[Event | EngineError | None] = asyncio.Queue()
         self._progress = asyncio.Event()
 
@@ -53,10 +59,7 @@ class Stream:
 
     def push(self, samples: Float32) -> None:
         """Append samples, float32[n] mono in [-1, 1] at the recognizer's rate."""
-        now = self._clock()
-        if not self._arrivals or now - self._arrivals[-1][1] > ARRIVAL_RESOLUTION:
-            self._arrivals.append((self._received, now))
-        self._received += len(samples)
+        self._arrivals.add(len(samples), self._clock())
         self._session.push(samples)
         self._notice()
 
@@ -66,15 +69,17 @@ class Stream:
 
     def finalize(self) -> None:
         """Flush: exactly one Final with reason FINALIZE follows, and the stream goes on."""
+        self._arrivals.add(0, self._clock())
         self._report(self._session.finalize())
 
     def cancel(self) -> None:
         """Drop the current utterance and all audio that is waiting; the stream goes on."""
-        self._arrivals.clear()
         self._report(self._session.cancel())
+        self._arrivals.forget_before(self._recognised)
 
     def end(self) -> None:
         """No more audio: the rest is recognised, and Done is the last event."""
+        self._arrivals.add(0, self._clock())
         self._report(self._session.end())
 
     def close(self) -> None:
@@ -84,7 +89,29 @@ class Stream:
             self._events.put_nowait(None)
             self._progress.set()
             if not self.running:
-                self._on_closed(self)
+                self._release()
+
+    async def released(self) -> None:
+        """Return once the slot has been given back after :meth:`close`."""
+        await self._released.wait()
+
+    def _release(self) -> None:
+        self._on_closed(self)
+        self._released.set()
+
+    def lag(self, now: float) -> float:
+        """Seconds by which recognition is behind a speaker; 0 if the next step still waits for audio."""
+        if self.closed or not (self.running or self.ready_since is not None):
+            return 0.0
+        return max(0.0, self._arrivals.late(self._recognised + self._frame_samples, now))
+
+    @property
+    def _recognised(self) -> int:
+        return self._arrivals.received - self._session.backlog_samples
+
+    def ahead(self, now: float) -> float:
+        """Seconds of audio that have come before a live speaker could have spoken them."""
+        return self._arrivals.ahead(now)
 
     async def wait_below(self, backlog_ms: int) -> None:
         """Return once the backlog is at most ``backlog_ms``, or the stream is closed."""
@@ -105,34 +132,36 @@ class Stream:
         The live step unless the oldest waiting audio is older than ``lag_limit`` seconds; then the largest.
         """
         ready = self._session.ready_frames
-        lagging = self._arrivals and now - self._arrivals[0][1] > lag_limit
+        oldest = self._arrivals.oldest()
+        lagging = oldest is not None and now - oldest > lag_limit
         return max(size for size in sizes if size <= ready) if lagging else sizes[0]
 
     def take_step(self, frames: int) -> StepInput:
         """For the recognizer: the next step, which now runs."""
         self.running, self.ready_since = True, None
         self.last_step = self._clock()
+        self._step_came = self._arrivals.came(self._recognised + frames * self._frame_samples)
         return self._session.next_step(self.slot, frames)
 
     def apply(self, emissions: list[Emission]) -> None:
         """For the recognizer: the result of the step taken last."""
         self.running = False
         if self.closed:
-            self._on_closed(self)
+            self._release()
             return
-        events = self._session.apply(emissions)
-        waiting_from = self._received - self._session.backlog_samples
-        while len(self._arrivals) > 1 and self._arrivals[1][0] <= waiting_from:
-            self._arrivals.popleft()
-        if self._received == waiting_from:
-            self._arrivals.clear()
+        timing = self._timing()
+        events = [
+            replace(event, timing=timing) if isinstance(event, Final) else event
+            for event in self._session.apply(emissions)
+        ]
+        self._arrivals.forget_before(self._recognised)
         self._report(events)
 
     def fail(self, error: EngineError) -> None:
         """For the recognizer: the stream cannot go on."""
         self.running = False
         if self.closed:
-            self._on_closed(self)
+            self._release()
         else:
             self._events.put_nowait(error)
             self.close()
@@ -146,6 +175,12 @@ class Stream:
             self.close()
         else:
             self._notice()
+
+    def _timing(self) -> Timing:
+        """Where the time went between the audio that decided and now, when its step is done."""
+        queue = round(1000 * (self.last_step - self._step_came))
+        compute = round(1000 * (self._clock() - self.last_step))
+        return Timing(queue, compute, queue + compute)
 
     def _notice(self) -> None:
         """Note since when a step is ready, and tell the scheduler."""

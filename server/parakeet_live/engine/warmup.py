@@ -40,28 +40,31 @@ class Capacity:
 def warm_up(
     backend: Backend, manifest: ModelInfo, samples: Float32, *, lanes: int, max_batch: int
 ) -> Capacity:
-    """Run every step size alone and in its largest batch, on every slot; then time live steps.
+    """Run every step size alone and in its largest batch, and every slot that can be in use; time live steps.
 
     ``samples``: float32[n], some seconds of speech at the model's rate. Every slot must be free; they are again
     afterwards. Blocks for seconds.
     """
     speech = Speech(manifest, samples)
-    slots = [backend.open() for _ in range(backend.slots)]
+    live = manifest.step_sizes[0]
+    period = live * SUBSAMPLING_FACTOR * manifest.mel.hop_length / manifest.mel.sample_rate
+    slots = [backend.open() for _ in range(min(max_batch, backend.slots))]
     try:
         for frames in manifest.step_sizes:
-            most = max(1, max_batch * manifest.step_sizes[0] // frames)
+            most = max(1, max_batch * live // frames)
             backend.step(speech.steps(slots[:1], frames))
-            for start in range(0, len(slots), most):
-                backend.step(speech.steps(slots[start : start + most], frames))
-        live, batch = manifest.step_sizes[0], slots[:max_batch]
+            backend.step(speech.steps(slots[:most], frames))
         single = _seconds(backend, speech, slots[:1], live)
-        share = _seconds(backend, speech, batch, live) / len(batch)
+        share = _seconds(backend, speech, slots, live) / len(slots)
+        factor = single / period
+        streams = int(HEADROOM * lanes / (share / period + SERVING_SHARE)) if factor < 1 else 0
+        # Slots beyond what the machine carries stay untouched: each takes memory once it has been used.
+        slots += [backend.open() for _ in range(len(slots), min(streams, backend.slots))]
+        for start in range(max_batch, len(slots), max_batch):
+            backend.step(speech.steps(slots[start : start + max_batch], live))
     finally:
         for slot in slots:
             backend.close(slot)
-    period = live * SUBSAMPLING_FACTOR * manifest.mel.hop_length / manifest.mel.sample_rate
-    factor = single / period
-    streams = int(HEADROOM * lanes / (share / period + SERVING_SHARE)) if factor < 1 else 0
     return Capacity(factor, streams)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -46,6 +46,17 @@ class SpeechStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """Where the time went between the arrival of the audio that decided and the result, in wall-clock milliseconds."""
+
+    queue_ms: int
+    """Until its step began: steps before it, and other streams."""
+    compute_ms: int
+    """In the step, including the other streams of its batch."""
+    total_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Partial:
     """The text of the utterance so far. Append-only: it starts with the text of the partial before it."""
 
@@ -84,6 +95,8 @@ class Final:
     reason: Reason
     eou_ms: int | None = None
     """Audio time of the model's end of utterance, if it came and no word after it."""
+    timing: Timing | None = field(default=None, compare=False, kw_only=True)
+    """Measured where the stream runs in real time; no part of what was said."""
 
     @property
     def speech_end_ms(self) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, WebSocket
 from fastapi.responses import PlainTextResponse
@@ -15,9 +15,11 @@ from parakeet_live.audio.formats import TARGET_RATE
 from parakeet_live.dialects.messages import CloseCode, ErrorCode
 from parakeet_live.engine.backend import EngineError
 from parakeet_live.engine.backends import open_backend
+from parakeet_live.engine.cores import usable_cores
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.settings import Settings
 from parakeet_live.web.access import AccessControl, token_routes
+from parakeet_live.web.admission import RETRY_AFTER_SECONDS
 from parakeet_live.web.handshake import Handshake
 from parakeet_live.web.lifecycle import Lifecycle, NotReadyError
 from parakeet_live.web.metrics import ServerMetrics
@@ -33,13 +35,16 @@ REFUSALS = {
     Denial.UNAUTHORIZED: (ErrorCode.UNAUTHORIZED, CloseCode.UNAUTHORIZED),
     Denial.FORBIDDEN_ORIGIN: (ErrorCode.FORBIDDEN_ORIGIN, CloseCode.FORBIDDEN),
 }
+STREAMS_PER_LANE = 64
+"""Room for streams where the number is measured and not set: more than a core carries of the full-size network."""
 
 
 def create_app(bundle: AnyBundle, settings: Settings) -> FastAPI:
     """The application that serves a bundle; it is loaded once the application runs."""
 
     def load() -> Recognizer:
-        backend = open_backend(bundle, settings.max_streams, settings.backend, settings.coreml)
+        slots = settings.max_streams or STREAMS_PER_LANE * (settings.lanes or usable_cores())
+        backend = open_backend(bundle, slots, settings.backend, settings.coreml)
         recognizer = Recognizer(bundle, backend, lanes=settings.lanes)
         if recognizer.sample_rate != TARGET_RATE:
             raise EngineError(
@@ -52,7 +57,7 @@ def create_app(bundle: AnyBundle, settings: Settings) -> FastAPI:
 
 def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
     """The application around the recogniser that ``load`` returns; ``app.state.lifecycle`` is its Lifecycle."""
-    lifecycle = Lifecycle(load, warm_up=settings.warm_up)
+    lifecycle = Lifecycle(load, settings)
     access = AccessControl(settings)
     metrics = ServerMetrics(lifecycle)
 
@@ -80,24 +85,20 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
     @app.websocket(STREAM_PATH + "/")
     async def stream(websocket: WebSocket) -> None:
         try:
-            lease = access.open_stream(websocket)
+            service = lifecycle.service
+        except NotReadyError as error:
+            message = f"{error}; try again in some seconds"
+            await refuse_stream(
+                websocket, ErrorCode.NOT_READY, message, CloseCode.TRY_AGAIN_LATER, RETRY_AFTER_SECONDS
+            )
+            return
+        try:
+            await serve_stream(websocket, service, access)
         except AccessDeniedError as error:
             code, close_code = REFUSALS[error.denial]
             await refuse_stream(websocket, code, str(error), close_code)
-            return
         except KeyLimitError as error:
             await refuse_stream(websocket, ErrorCode.KEY_LIMIT, str(error), CloseCode.LIMIT_REACHED)
-            return
-        address = websocket.client.host if websocket.client else "an unknown address"
-        log.info("a client from %s%s", address, f" with the key of {lease.holder!r}" if lease.holder else "")
-        with closing(lease):
-            try:
-                recognizer = lifecycle.admit()
-            except NotReadyError as error:
-                message = f"{error}; try again in some seconds"
-                await refuse_stream(websocket, ErrorCode.NOT_READY, message, CloseCode.TRY_AGAIN_LATER)
-                return
-            await serve_stream(websocket, recognizer, settings)
 
     @app.websocket("/{path:path}")
     async def wrong_path(websocket: WebSocket, path: str) -> None:

@@ -16,6 +16,8 @@ from parakeet_live.audio.files import read_blocks
 from parakeet_live.demo import RECORDING
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.engine.warmup import Capacity
+from parakeet_live.settings import Settings
+from parakeet_live.web.service import StreamService
 from parakeet_models.mel import Float32
 
 log = logging.getLogger(__name__)
@@ -48,14 +50,15 @@ class Lifecycle:
     Use as ``async with``; :meth:`started` returns when clients are admitted.
     """
 
-    def __init__(self, load: Callable[[], Recognizer], *, warm_up: bool = True) -> None:
+    def __init__(self, load: Callable[[], Recognizer], settings: Settings) -> None:
         """``load`` blocks for as long as the model needs; it is called on a thread."""
         self.phase = Phase.LOADING
         self.capacity: Capacity | None = None
         """Measured by the warm-up."""
         self._load = load
-        self._warm_up = warm_up
+        self._settings = settings
         self._recognizer: Recognizer | None = None
+        self._service: StreamService | None = None
         self._stack = AsyncExitStack()
         self._start: asyncio.Task[None] | None = None
 
@@ -67,26 +70,33 @@ class Lifecycle:
         return self._recognizer
 
     @property
+    def service(self) -> StreamService:
+        """What serves streams. Raises NotReadyError before it does; while draining it refuses by itself."""
+        if self._service is None:
+            raise NotReadyError(self.phase)
+        return self._service
+
+    @property
     def saturated(self) -> bool:
         """True while a further client would find no free stream."""
-        return self._recognizer is not None and (
-            self._recognizer.active_streams >= self._recognizer.max_streams
-        )
+        return self._service is not None and self._service.admission.left == 0
 
     @property
     def status(self) -> str:
         """One word for health checks: the phase, or "saturated"."""
         return "saturated" if self.phase is Phase.READY and self.saturated else self.phase.value
 
-    def admit(self) -> Recognizer:
-        """The recogniser for a new client. Raises NotReadyError unless the server is ready."""
-        if self.phase is not Phase.READY:
-            raise NotReadyError(self.phase)
-        return self.recognizer
-
-    def drain(self) -> None:
-        """Admit nobody from now on."""
+    def stop_admitting(self) -> None:
+        """Admit nobody from now on. Safe in a signal handler."""
         self.phase = Phase.DRAINING
+        if self._service is not None:
+            self._service.draining = True
+
+    async def drain(self) -> None:
+        """Admit nobody, and end every session; returns when each client has got its last results."""
+        self.stop_admitting()
+        if self._service is not None:
+            await self._service.drain()
 
     async def started(self) -> None:
         """Return once clients are admitted. Raises what loading or warming up raised."""
@@ -101,7 +111,7 @@ class Lifecycle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._start is not None
-        self.drain()
+        self.stop_admitting()
         self._start.cancel()
         await asyncio.gather(self._start, return_exceptions=True)
         await self._stack.aclose()
@@ -116,14 +126,23 @@ class Lifecycle:
     async def _bring_up(self) -> None:
         recognizer = await asyncio.to_thread(self._load)
         await self._stack.enter_async_context(recognizer)
-        if self._warm_up:
+        if self._settings.warm_up:
             self._enter(Phase.WARMING)
             speech = await asyncio.to_thread(_speech)
             self.capacity = await asyncio.to_thread(recognizer.warm_up, speech)
             await _recognise(recognizer, speech)
-            _report(self.capacity, recognizer)
+        size = self._pool_size(recognizer)
+        if self.capacity is not None:
+            _report(self.capacity, recognizer, size)
         self._recognizer = recognizer
+        self._service = await self._stack.enter_async_context(StreamService(recognizer, self._settings, size))
         self._enter(Phase.READY)
+
+    def _pool_size(self, recognizer: Recognizer) -> int:
+        """Streams at the same time: as set, else as measured; the backend has room for at least as many."""
+        if self._settings.max_streams is not None or self.capacity is None:
+            return recognizer.max_streams
+        return max(1, min(recognizer.max_streams, self.capacity.streams))
 
     def _enter(self, phase: Phase) -> None:
         """The next phase, unless the server is already on its way out."""
@@ -148,12 +167,13 @@ async def _recognise(recognizer: Recognizer, speech: Float32) -> None:
         stream.close()
 
 
-def _report(capacity: Capacity, recognizer: Recognizer) -> None:
+def _report(capacity: Capacity, recognizer: Recognizer, max_streams: int) -> None:
     log.info(
-        "measured: real-time factor %.3f for one live stream, about %d live streams on %d lanes",
+        "measured: real-time factor %.3f for one live stream, about %d live streams on %d lanes; %d are admitted",
         capacity.real_time_factor,
         capacity.streams,
         recognizer.lanes,
+        max_streams,
     )
     if capacity.streams == 0:
         log.warning(
@@ -161,9 +181,9 @@ def _report(capacity: Capacity, recognizer: Recognizer) -> None:
             "Use a smaller model or eight-bit weights, or give it more processor time",
             capacity.real_time_factor,
         )
-    elif recognizer.max_streams > capacity.streams:
+    elif max_streams > capacity.streams:
         log.warning(
             "max_streams is %d, but this machine carries about %d live streams: set it lower, or streams will lag",
-            recognizer.max_streams,
+            max_streams,
             capacity.streams,
         )

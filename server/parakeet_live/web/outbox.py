@@ -1,4 +1,4 @@
-"""Messages on their way to one client: bounded, whatever the client does."""
+"""What one connection sends next: notices first, then the results of its session, and at last the closing."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-COALESCE_FROM = 64
-"""Unsent messages from which older partials give way to newer ones. A partial holds the whole text of its
-utterance, so nothing is lost; finals and errors are never dropped."""
+from parakeet_live.web.results import ResultLog
+
+MAX_NOTICES = 16
+"""Unsent notices; beyond it the oldest is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The end of the connection: what the server's close frame says."""
+    """The end of a connection: what the server's close frame says, and a message to send before it."""
 
     code: int
     reason: str = ""
+    farewell: str | None = None
 
 
 class Outbox:
-    """A queue with one reader. After :meth:`close` nothing more can be put in."""
+    """One reader, bounded. After :meth:`close` nothing more can be put in."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._queue: deque[tuple[str, bool]] = deque()
-        """Texts, each with whether a later one may replace it."""
+    def __init__(self, results: ResultLog) -> None:
+        self._results = results
+        self._notices: deque[str] = deque(maxlen=MAX_NOTICES)
+        self._acknowledgement: str | None = None
         self._closing: Closing | None = None
+        self._farewell: str | None = None
+        self._abandoned = False
         self._changed = asyncio.Event()
         self._closed = asyncio.Event()
 
@@ -39,32 +43,45 @@ class Outbox:
         """Return once the end of the connection is decided."""
         await self._closed.wait()
 
-    @property
-    def overfull(self) -> bool:
-        """True when the client must be given up: it does not read."""
-        return len(self._queue) > self._limit
+    def notice(self, text: str) -> None:
+        """Queue a message that belongs to this connection alone."""
+        if not self.closed:
+            self._notices.append(text)
+            self._changed.set()
 
-    def put(self, text: str, *, replaceable: bool = False) -> None:
-        """Queue a message. A replaceable one (a partial) may be dropped in favour of the message after it."""
-        if self._closing is not None:
-            return
-        if len(self._queue) >= COALESCE_FROM and self._queue[-1][1]:
-            self._queue.pop()
-        self._queue.append((text, replaceable))
+    def acknowledge(self, text: str) -> None:
+        """Queue an acknowledgement; it takes the place of an unsent one."""
+        if not self.closed:
+            self._acknowledgement = text
+            self._changed.set()
+
+    def wake(self) -> None:
+        """There are new results."""
         self._changed.set()
 
-    def close(self, closing: Closing) -> None:
-        """What is queued is still sent, then the connection closes. Only the first call counts."""
+    def close(self, closing: Closing, *, abandon: bool = False) -> None:
+        """What is queued is still sent, unless ``abandon``; then the connection closes. Only the first call counts."""
         if self._closing is None:
             self._closing = closing
+            self._farewell = closing.farewell
+            self._abandoned = abandon
             self._changed.set()
             self._closed.set()
 
     async def get(self) -> str | Closing:
         """The next message, or the closing after the last."""
-        while not self._queue:
-            if self._closing is not None:
+        while True:
+            if self._abandoned and self._closing:
                 return self._closing
+            if self._notices:
+                return self._notices.popleft()
+            if self._acknowledgement is not None:
+                text, self._acknowledgement = self._acknowledgement, None
+                return text
+            if (result := self._results.take()) is not None:
+                return result.text
+            if self._closing is not None:
+                farewell, self._farewell = self._farewell, None
+                return farewell if farewell is not None else self._closing
             self._changed.clear()
             await self._changed.wait()
-        return self._queue.popleft()[0]

@@ -29,13 +29,15 @@ def probe_routes(lifecycle: Lifecycle, access: AccessControl, metrics: ServerMet
             return found
         found["version"] = version("parakeet-live")
         try:
-            recognizer = lifecycle.recognizer
+            recognizer, service = lifecycle.recognizer, lifecycle.service
         except NotReadyError:
             return found
         return found | {
             "model": recognizer.bundle_name,
             "active_streams": recognizer.active_streams,
-            "max_streams": recognizer.max_streams,
+            "max_streams": service.admission.size,
+            "waiting_clients": service.admission.waiting,
+            "estimated_streams_left": service.admission.left,
         }
 
     @routes.get(READY_PATH)
@@ -48,14 +50,19 @@ def probe_routes(lifecycle: Lifecycle, access: AccessControl, metrics: ServerMet
         if not access.may_monitor(request):
             return access.refuse_monitoring()
         try:
-            recognizer = lifecycle.recognizer
+            recognizer, service = lifecycle.recognizer, lifecycle.service
         except NotReadyError as error:
             return JSONResponse({"error": str(error)}, 503)
         found: dict[str, Any] = {
             "streams": {
                 "active": recognizer.active_streams,
-                "max": recognizer.max_streams,
+                "max": service.admission.size,
+                "left": service.admission.left,
+                "waiting": service.admission.waiting,
+                "detached": service.sessions.detached,
+                "overloaded": service.admission.held,
                 "largest_backlog_ms": recognizer.largest_backlog_ms,
+                "largest_lag_ms": round(1000 * recognizer.largest_lag),
             },
             "lanes": recognizer.lanes,
             "step_cost_ms": round(recognizer.step_cost_ms, 2),

@@ -7,20 +7,24 @@ import gc
 import logging
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from parakeet_live.settings import Settings
 from parakeet_live.web.app import STREAM_PATH
 from parakeet_live.web.lifecycle import Lifecycle
-from parakeet_live.web.upgrade import UpgradeProtocol
+from parakeet_live.web.upgrade import StreamProtocol, UpgradeProtocol
 
 log = logging.getLogger(__name__)
+
+
+SHUTDOWN_SECONDS = 1
+"""What still runs after draining has this long to end."""
 
 
 class Server(uvicorn.Server):
@@ -36,13 +40,13 @@ class Server(uvicorn.Server):
                 access_log=False,
                 log_level="warning",
                 http=UpgradeProtocol,
-                ws=WebSocketsSansIOProtocol,
+                ws=StreamProtocol,
                 ws_max_size=settings.max_frame_bytes,
                 ws_ping_interval=settings.ping_interval_s,
                 ws_ping_timeout=settings.ping_timeout_s,
                 # Audio does not compress, and a compressor is memory and time for every connection.
                 ws_per_message_deflate=False,
-                timeout_graceful_shutdown=settings.shutdown_s,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
                 ssl_certfile=settings.tls_cert,
                 ssl_keyfile=settings.tls_key,
                 proxy_headers=bool(settings.trusted_proxies),
@@ -52,6 +56,7 @@ class Server(uvicorn.Server):
         )
         self.failure: Exception | None = None
         """Why the application could not start."""
+        self._drain_seconds = settings.drain_s
         self._lifecycle: Lifecycle = app.state.lifecycle
         self._announce = announce
         self._starting: asyncio.Task[None] | None = None
@@ -59,6 +64,28 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._starting = asyncio.create_task(self._wait_until_started())
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal ends the server when its sessions are through, the second at once."""
+        if self.should_exit:
+            self.force_exit = True
+        else:
+            self._lifecycle.stop_admitting()
+        super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # While clients get their last results the server still listens, to refuse others with a reason, and to let
+        # those back in that have just lost their connection.
+        draining = asyncio.create_task(self._lifecycle.drain())
+        deadline = time.monotonic() + self._drain_seconds
+        while not (draining.done() or self.force_exit or time.monotonic() >= deadline):
+            await asyncio.wait((draining,), timeout=0.05)
+        if not draining.done():
+            log.warning(
+                "not every session could be ended in time" if not self.force_exit else "stopped at once"
+            )
+        draining.cancel()
+        await super().shutdown(sockets)
 
     async def _wait_until_started(self) -> None:
         try:

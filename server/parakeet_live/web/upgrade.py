@@ -1,12 +1,19 @@
-"""HTTP side of the handshake: keeps what a client sends right behind its upgrade request."""
+"""The server's side of a connection below the application: the handshake, liveness, and the end of the socket."""
 
 from __future__ import annotations
 
-from typing import cast
+import asyncio
+from typing import Any, cast
 
 import h11
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from parakeet_live.dialects.messages import CloseCode
+
+LINGER_SECONDS = 10.0
+"""After the application is through with a connection, its last bytes have this long to go out."""
 
 
 class UpgradeProtocol(H11Protocol):
@@ -21,3 +28,51 @@ class UpgradeProtocol(H11Protocol):
         super().handle_websocket_upgrade(event)
         if early:
             cast(WebSocketsSansIOProtocol, self.transport.get_protocol()).data_received(early)
+
+
+class StreamProtocol(WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket protocol, with these differences.
+
+    Whatever a client sends proves that it lives, not only the answer to a ping, and while its data is held back it need
+    prove nothing: a pong waits behind the audio. A connection that ends without a close frame is reported as such (code
+    1006), as is one whose client answers no ping. And a client that takes nothing cannot keep a socket open.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._heard_at = 0.0
+        self._linger: asyncio.TimerHandle | None = None
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = self.loop.time()
+        super().data_received(data)
+
+    def keepalive_timeout(self) -> None:
+        if self.read_paused or self._heard_at > self.ping_sent_at:
+            self.pong_timer = None
+            self.pending_ping_payload = None
+            self.schedule_ping()
+            return
+        super().keepalive_timeout()
+        # Its close frame cannot arrive either: nobody is waited for.
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        # Before uvicorn reports the end with code 1005, which is that of a close frame without a code.
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": CloseCode.ABNORMAL, "reason": ""})
+        if self._linger is not None:
+            self._linger.cancel()
+        super().connection_lost(exc)
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            # A refusal completes the handshake too; uvicorn notices only when the socket is closed.
+            self.handshake_complete = True
+
+    async def run_asgi(self) -> None:
+        try:
+            await super().run_asgi()
+        finally:
+            if not self.disconnected:
+                self._linger = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
