@@ -51,6 +51,9 @@ class Stream:
         self._released = asyncio.Event()
         self._events: asyncio.Queue[Event | EngineError | None] = asyncio.Queue()
         self._progress = asyncio.Event()
+        self._last_audio = 0.0
+        self._audio_watch: asyncio.TimerHandle | None = None
+        """Looks whether audio still comes; None once it has been found missing."""
 
     @property
     def backlog_ms(self) -> int:
@@ -59,7 +62,10 @@ class Stream:
 
     def push(self, samples: Float32) -> None:
         """Append samples, float32[n] mono in [-1, 1] at the recognizer's rate."""
-        self._arrivals.add(len(samples), self._clock())
+        self._last_audio = self._clock()
+        self._arrivals.add(len(samples), self._last_audio)
+        if self._audio_watch is None:
+            self._watch_audio()
         self._session.push(samples)
         self._notice()
 
@@ -86,6 +92,8 @@ class Stream:
         """Give the slot back, at any moment; a step that is running is finished first and its result dropped."""
         if not self.closed:
             self.closed = True
+            if self._audio_watch is not None:
+                self._audio_watch.cancel()
             self._events.put_nowait(None)
             self._progress.set()
             if not self.running:
@@ -165,6 +173,22 @@ class Stream:
         else:
             self._events.put_nowait(error)
             self.close()
+
+    def _watch_audio(self) -> None:
+        """See to it that what is pending is committed, once no audio has come for the stream's ``no_audio_ms``."""
+        delay = self._last_audio + self._session.endpointing.no_audio_ms / 1000 - self._clock()
+        self._audio_watch = asyncio.get_running_loop().call_later(max(0.0, delay), self._miss_audio)
+
+    def _miss_audio(self) -> None:
+        behind = self.running or self._session.ready_frames
+        if behind:
+            # It is us who are late: the client may be waiting for us to take more.
+            self._last_audio = self._clock()
+        if behind or self._clock() < self._last_audio + self._session.endpointing.no_audio_ms / 1000:
+            self._watch_audio()
+        else:
+            self._audio_watch = None
+            self._report(self._session.no_audio())
 
     def _report(self, events: Sequence[Event]) -> None:
         """Hand out events of the session, and see what it can do next."""

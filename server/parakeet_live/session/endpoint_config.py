@@ -43,13 +43,14 @@ class EndpointingConfig:
     """Whether the beginning of speech is reported. The voice detector then also listens between utterances."""
 
 
+# Measured on pauses inside utterances with `parakeet-live eval --endpointing`; docs/endpointing.md has the figures.
 PRESETS = {
     config.preset: config
     for config in (
         EndpointingConfig(
             Preset.CONVERSATION,
-            eou_silence_ms=640,
-            eou_hold_ms=640,
+            eou_silence_ms=720,
+            eou_hold_ms=960,
             silence_ms=1_200,
             silence_hold_ms=3_000,
             max_utterance_ms=30_000,
@@ -57,26 +58,26 @@ PRESETS = {
         ),
         EndpointingConfig(
             Preset.DICTATION,
-            eou_silence_ms=1_680,
-            eou_hold_ms=640,
-            silence_ms=2_500,
+            eou_silence_ms=1_840,
+            eou_hold_ms=1_600,
+            silence_ms=2_600,
             silence_hold_ms=3_000,
             max_utterance_ms=60_000,
-            no_audio_ms=4_500,
+            no_audio_ms=4_600,
         ),
         EndpointingConfig(
             Preset.TELEPHONE_DIGITS,
-            eou_silence_ms=1_200,
-            eou_hold_ms=640,
-            silence_ms=1_600,
+            eou_silence_ms=1_280,
+            eou_hold_ms=1_600,
+            silence_ms=1_800,
             silence_hold_ms=3_000,
             max_utterance_ms=30_000,
-            no_audio_ms=3_600,
+            no_audio_ms=3_800,
         ),
         EndpointingConfig(
             Preset.COMMAND,
             eou_silence_ms=240,
-            eou_hold_ms=320,
+            eou_hold_ms=480,
             silence_ms=800,
             silence_hold_ms=2_000,
             max_utterance_ms=15_000,

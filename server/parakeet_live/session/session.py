@@ -66,6 +66,8 @@ class Session:
         self._look_ahead = manifest.mel.window_length // 2
         self._voice = VoiceMonitor(voice) if voice is not None else None
         self._intake = Intake(manifest.mel, manifest.step_sizes[0], self._voice)
+        self.endpointing = endpointing
+        """The numbers asked for last."""
         self._endpointer = Endpointer(endpointing, self._milliseconds(self._frame_samples))
         self._frame = 0
         """Encoder frames applied."""
@@ -107,6 +109,7 @@ class Session:
     def configure(self, endpointing: EndpointingConfig) -> None:
         """Decide by these numbers from the audio pushed next on."""
         if not self._ended:
+            self.endpointing = endpointing
             self._intake.configure(endpointing)
 
     def finalize(self) -> list[Event]:

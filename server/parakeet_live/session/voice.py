@@ -1,7 +1,7 @@
 """Voice activity by Silero VAD: chunks of exactly 512 samples in, a probability of speech out.
 
 The network is recurrent and costs about 3.5 ms of a core per second of audio, a tenth of the recogniser. So it
-listens only where an answer is wanted, and is then given half a second before it to warm up.
+listens only where an answer is wanted, and is then given some audio before it to warm up.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ CONTEXT = 64
 STATE_SHAPE = (2, 1, 128)
 THRESHOLD = 0.5
 """Probability from which a chunk counts as voice, Silero's own default."""
-HANG_OVER = 10
-"""Chunks, 320 ms: a voice counts as heard for so long, because the token of a word comes after its sound."""
-WARM_UP = 16
-"""Chunks, 512 ms: how far before the place of the question the network begins to listen."""
+HANG_OVER = 16
+"""Chunks, 512 ms: a voice counts as heard for so long, because the token of a word comes after its sound."""
+WARM_UP = 24
+"""Chunks, 768 ms: how far before the place of the question the network begins to listen."""
 
 
 class VoiceModel(Protocol):
@@ -68,7 +68,7 @@ class VoiceMonitor:
         self._next = 0
         """The chunk to listen to next."""
         self._state = np.zeros(STATE_SHAPE, np.float32)
-        self._voiced = -HANG_OVER
+        self._voiced = -HANG_OVER - 1
         """The last chunk with a voice."""
 
     def push(self, samples: Float32) -> None:
