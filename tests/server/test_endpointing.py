@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parakeet_live.session.endpoint_config import DEFAULT, PRESETS, EndpointingConfig, Preset
@@ -67,6 +67,7 @@ def commit_frame(
     return None
 
 
+@settings(deadline=None)
 @given(st.integers(0, 4_000), st.integers(0, 40), st.lists(st.integers(0, 100), max_size=20))
 def test_the_debounce_counts_audio_since_the_last_token_and_not_end_tokens(
     silence_ms: int, eou_after: int, repeated: list[int]
@@ -459,6 +460,7 @@ def run(
     return driver.events
 
 
+@settings(deadline=None)
 @given(
     script=SCRIPTS,
     config=CONFIGS,
@@ -481,6 +483,7 @@ def test_decisions_depend_neither_on_cuts_nor_on_step_sizes(
     assert run(script, config, other, parts, largest, cuts) == expected
 
 
+@settings(deadline=None)
 @given(script=SCRIPTS, config=CONFIGS, parts=st.lists(st.integers(0, 2_500), max_size=4))
 def test_one_final_for_each_utterance_and_text_that_only_grows(
     script: Script, config: EndpointingConfig, parts: list[int]

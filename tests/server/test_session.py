@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parakeet_live.session.events import Done, Final, Reason
@@ -163,6 +163,7 @@ SCRIPTS = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(script=SCRIPTS, cuts=st.lists(st.integers(0, 400), max_size=20))
 def test_events_do_not_depend_on_cuts(script: Script, cuts: list[int]) -> None:
     whole = Driver(script)
@@ -175,6 +176,7 @@ def test_events_do_not_depend_on_cuts(script: Script, cuts: list[int]) -> None:
     assert cut.events == whole.events
 
 
+@settings(deadline=None)
 @given(script=SCRIPTS, step=st.sampled_from([4, 8, 16]))
 def test_events_do_not_depend_on_the_step_size(script: Script, step: int) -> None:
     small, large = Driver(script), Driver(script, step)
@@ -195,6 +197,7 @@ def test_confidence_is_the_geometric_mean_of_the_tokens() -> None:
     assert one.confidence == pytest.approx(0.25)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5_000), st.integers(1, 3_000)), max_size=8), st.integers(0, 40_000))
 def test_timeline_takes_inserted_silence_out_again(parts: list[tuple[int, int]], query: int) -> None:
     timeline = Timeline()
