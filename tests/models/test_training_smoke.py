@@ -89,22 +89,38 @@ def test_any_word_can_be_written_and_never_begins_with_a_letter_token(
         assert (ids[1] in letters) == (len(word) == 1)
 
 
+def nodes(
+    logits: torch.Tensor, targets: list[list[int]], frames: list[int], blank: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, int]:
+    """Arguments of `transducer_loss` for padded logits [R, T, U + 1, V + 1], with some nodes of padding at the end."""
+    flat, wanted = [], []
+    for row, (labels, count) in enumerate(zip(targets, frames, strict=True)):
+        flat.append(logits[row, :count, : len(labels) + 1].reshape(-1, logits.shape[-1]))
+        wanted += [*labels, blank] * count
+    return (
+        torch.cat([*flat, logits.new_zeros(3, logits.shape[-1])]),
+        torch.tensor([*wanted, 0, 0, 0]),
+        torch.tensor(frames),
+        torch.tensor([len(labels) for labels in targets]),
+        blank,
+    )
+
+
 def test_transducer_loss_equals_the_sum_over_all_alignments() -> None:
     torch.manual_seed(0)
-    frames, labels, blank = [4, 3, 2], [2, 1, 0], 3
-    logits = torch.randn(3, 4, 3, 4, requires_grad=True)
-    targets = torch.tensor([[0, 2], [1, 0], [0, 0]])
-    loss = transducer_loss(logits, targets, torch.tensor(frames), torch.tensor(labels), blank)
-    logp = logits.detach().log_softmax(-1)
-    for row in range(3):
+    frames, targets, blank = [4, 3, 2], [[0, 2], [1], []], 3
+    logits = torch.randn(3, 4, 3, 4)
+    loss = transducer_loss(*nodes(logits, targets, frames, blank))
+    logp = logits.log_softmax(-1)
+    for row, labels in enumerate(targets):
         paths = []
         # A path is the order of T blanks and U labels; the last step is a blank.
-        for places in itertools.combinations(range(frames[row] - 1 + labels[row]), labels[row]):
+        for places in itertools.combinations(range(frames[row] - 1 + len(labels)), len(labels)):
             t = u = 0
             score = 0.0
-            for step in range(frames[row] - 1 + labels[row]):
+            for step in range(frames[row] - 1 + len(labels)):
                 if step in places:
-                    score += float(logp[row, t, u, targets[row, u]])
+                    score += float(logp[row, t, u, labels[u]])
                     u += 1
                 else:
                     score += float(logp[row, t, u, blank])
@@ -117,33 +133,31 @@ def test_transducer_loss_equals_the_sum_over_all_alignments() -> None:
 def test_transducer_gradient_equals_finite_differences() -> None:
     torch.manual_seed(1)
     logits = torch.randn(2, 5, 3, 4)
-    arguments = (torch.tensor([[0, 1], [2, 2]]), torch.tensor([5, 3]), torch.tensor([2, 2]), 3)
+    arguments = ([[0, 1], [2, 2]], [5, 3], 3)
     variable = logits.clone().requires_grad_()
-    transducer_loss(variable, *arguments).sum().backward()
+    transducer_loss(*nodes(variable, *arguments)).sum().backward()
     assert variable.grad is not None
     for index in [(0, 0, 0, 0), (0, 2, 1, 3), (0, 4, 2, 3), (1, 1, 1, 2), (1, 2, 2, 1), (1, 4, 0, 0)]:
         up, down = logits.clone(), logits.clone()
         up[index] += 1e-2
         down[index] -= 1e-2
-        numeric = (transducer_loss(up, *arguments).sum() - transducer_loss(down, *arguments).sum()) / 2e-2
-        assert float(variable.grad[index]) == pytest.approx(float(numeric), abs=2e-3)
+        losses = [float(transducer_loss(*nodes(moved, *arguments)).sum()) for moved in (up, down)]
+        assert float(variable.grad[index]) == pytest.approx((losses[0] - losses[1]) / 2e-2, abs=2e-3)
 
 
 def test_label_bias_disfavours_alignments() -> None:
-    logits = torch.zeros(1, 3, 2, 2)
-    arguments = (torch.tensor([[0]]), torch.tensor([3]), torch.tensor([1]), 1)
-    bias = torch.full((1, 3, 1), -100.0)
-    bias[0, 1] = 0.0
-    free, forced = (float(transducer_loss(logits, *arguments, label_bias=b)) for b in (None, bias))
+    arguments = nodes(torch.zeros(1, 3, 2, 2), [[0]], [3], 1)
+    bias = torch.full((9,), -100.0)
+    bias[2] = 0.0
+    free, forced = (float(transducer_loss(*arguments, label_bias=b)) for b in (None, bias))
     assert free == pytest.approx(4 * math.log(2) - math.log(3), abs=1e-4)
     assert forced == pytest.approx(4 * math.log(2), abs=1e-4)
 
 
 def test_fast_emit_scales_label_gradients_only() -> None:
     torch.manual_seed(2)
-    logits = torch.randn(1, 4, 3, 4)
-    arguments = (torch.tensor([[0, 1]]), torch.tensor([4]), torch.tensor([2]), 3)
-    values = [float(transducer_loss(logits, *arguments, fast_emit=f)) for f in (0.0, 0.5)]
+    arguments = nodes(torch.randn(1, 4, 3, 4), [[0, 1]], [4], 3)
+    values = [float(transducer_loss(*arguments, fast_emit=f)) for f in (0.0, 0.5)]
     assert values[0] == values[1]
 
 
@@ -234,15 +248,27 @@ def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None
     batch: Batch = collate([(noise, said), (noise, [])], tokenizer, 250)
     assert batch.labels[0, :4].tolist() == [one, two, tokenizer.eou, two]
     assert batch.label_lengths.tolist() == [4, 0]
-    seen = batch.decoder_inputs.flatten()[batch.decoder_index]
-    blank = tokenizer.blank
-    assert seen[0, :5].tolist() == [blank, one, two, blank, two]
-    assert seen[1, 0] == blank
+    blank, frames, width = tokenizer.blank, batch.frame_labels.shape[1], batch.decoder_inputs.shape[1]
+    # A lattice for each utterance and one for the stream without any; together they cover every frame once.
+    assert batch.lattice_labels.tolist() == [3, 1, 0]
+    first, second, third = batch.lattice_frames.tolist()
+    assert first + second == third == 26
+    seen = batch.decoder_inputs.flatten()[batch.node_states]
+    assert seen[:4].tolist() == [blank, one, two, blank]
+    assert batch.node_states[3] % width == 0
+    assert batch.node_labels[:4].tolist() == [one, two, tokenizer.eou, blank]
+    assert seen[first * 4 : first * 4 + 2].tolist() == [blank, two]
+    heard = batch.node_frames.tolist()
+    assert heard[: 4 * first : 4] == list(range(first))
+    assert heard[4 * first + 2 * second : 4 * first + 2 * second + third] == list(
+        range(frames, frames + third)
+    )
     assert (batch.frame_labels[0] == tokenizer.eou).sum() > 0
-    on_time = (batch.label_bias[0, :, 2] == 0).nonzero().flatten() * 0.08
+    bias = batch.node_bias[: 4 * first].reshape(first, 4)
+    on_time = (bias[:, 2] == 0).nonzero().flatten() * 0.08
     assert 0.6 + EOU_DELAY[0] <= float(on_time.min()) <= float(on_time.max()) <= 0.6 + EOU_DELAY[1]
-    assert not batch.label_bias[0, :, [0, 1, 3]].any()
-    assert not batch.label_bias[1].any()
+    assert not bias[:, [0, 1, 3]].any()
+    assert not batch.node_bias[4 * first :].any()
     assert set(batch.frame_labels[1].tolist()) == {blank, -100}
 
 

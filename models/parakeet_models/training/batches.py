@@ -33,12 +33,19 @@ as another, would wait for the longest pause it has ever heard."""
 EOU_MISTIMED = -6.0
 """Log-probability added to alignments that put `<EOU>` outside `EOU_DELAY`."""
 
+NODES_STEP = 2048
+"""Lattice nodes of a batch are rounded up to a multiple of this, for the sake of fixed shapes."""
+
 IGNORED = -100
 
 
 @dataclass(frozen=True)
 class Batch:
-    """B streams. U: most labels, S: number of utterances, L: longest utterance + 1, T': encoder frames."""
+    """B streams. U: most labels, S: number of utterances, L: longest utterance + 1, T': encoder frames.
+
+    Each utterance has a transducer lattice of its own, over the frames from the end of the one before to the latest
+    moment of its own `<EOU>`. N: nodes of all lattices, in the order of `loss.transducer_loss`, rounded up.
+    """
 
     mel: Tensor
     """float32[B, T, bins]"""
@@ -50,10 +57,18 @@ class Batch:
     """int64[B]"""
     decoder_inputs: Tensor
     """int64[S, L]: each utterance on its own, the start symbol first"""
-    decoder_index: Tensor
-    """int64[B, U + 1]: where in the flattened [S * L] the prediction for each label position lies"""
-    label_bias: Tensor
-    """float32[B, T', U]: `EOU_MISTIMED` where an `<EOU>` would come at the wrong time, else 0"""
+    node_frames: Tensor
+    """int64[N]: the frame of a node, in the flattened [B * T']"""
+    node_states: Tensor
+    """int64[N]: the prediction of a node, in the flattened [S * L]"""
+    node_labels: Tensor
+    """int64[N]: the label that may come next"""
+    node_bias: Tensor
+    """float32[N]: `EOU_MISTIMED` where an `<EOU>` would come too early, else 0"""
+    lattice_frames: Tensor
+    """int64[R]"""
+    lattice_labels: Tensor
+    """int64[R]"""
     frame_labels: Tensor
     """int64[B, T']: token, blank, or `IGNORED` in the padding"""
 
@@ -87,6 +102,52 @@ def _rounded_up(value: int, step: int) -> int:
     return max(step, -(-value // step) * step)
 
 
+@dataclass
+class _Lattices:
+    """The lattices of a batch under construction; lists of NumPy arrays, one for each lattice."""
+
+    frames: list[np.ndarray]
+    states: list[np.ndarray]
+    labels: list[np.ndarray]
+    bias: list[np.ndarray]
+    sizes: list[tuple[int, int]]
+
+    def add(self, frames: np.ndarray, states: list[int], labels: list[int], bias: np.ndarray) -> None:
+        """Frames int64[T], states and labels of length U + 1 (the last label counts for nothing), bias float[T]:
+        what is added to the last label, `<EOU>`, at each frame."""
+        count, width = len(frames), len(labels)
+        self.frames.append(np.repeat(frames, width))
+        self.states.append(np.tile(np.array(states, np.int64), count))
+        self.labels.append(np.tile(np.array(labels, np.int64), count))
+        nodes = np.zeros((count, width), np.float32)
+        if width > 1:
+            nodes[:, -2] = bias
+        self.bias.append(nodes.reshape(-1))
+        self.sizes.append((count, width - 1))
+
+
+def _segments(
+    frames: int, utterances: list[Utterance], tokenizer: Tokenizer
+) -> list[tuple[int, int, list[int], bool, float]]:
+    """First and one past the last frame, tokens, whether closed, and end in seconds, for every utterance and for what
+    comes after the last one."""
+    segments: list[tuple[int, int, list[int], bool, float]] = []
+    start = 0
+    for utterance in utterances:
+        tokens = tokenizer.encode([word.text for word in utterance.words])
+        end = utterance.words[-1].end
+        stop = frames
+        if utterance.closed:
+            tokens = [*tokens, tokenizer.eou]
+            stop = min(frames, int((end + EOU_DELAY[1]) / FRAME_SECONDS) + 1)
+        if stop > start:
+            segments.append((start, stop, tokens, utterance.closed, end))
+            start = stop
+    if start < frames and (not utterances or utterances[-1].closed):
+        segments.append((start, frames, [], True, 0.0))
+    return segments
+
+
 def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, frames: int) -> Batch:
     """A batch of streams, padded to `frames` mel frames."""
     rows = len(examples)
@@ -94,51 +155,60 @@ def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, f
     encoder_frames = subsampled_length(frames)
     framewise = torch.full((rows, encoder_frames), IGNORED)
     sequences: list[list[int]] = []
-    segments: list[list[int]] = []
-    places: list[list[tuple[int, int]]] = []
-    ends: list[tuple[int, int, float]] = []
+    inputs: list[list[int]] = [[tokenizer.blank]]
+    found: list[tuple[int, tuple[int, int, list[int], bool, float], int]] = []
     for row, (features, utterances) in enumerate(examples):
         mel[row, : len(features)] = torch.from_numpy(features)
         valid = subsampled_length(len(features))
         framewise[row, :valid] = torch.from_numpy(frame_labels(valid, utterances, tokenizer))
         sequence: list[int] = []
-        place: list[tuple[int, int]] = []
-        for utterance in utterances:
-            tokens = tokenizer.encode([word.text for word in utterance.words])
-            # At run time the prediction network starts anew after <EOU>: it never sees <EOU> as an input.
-            place += [(len(segments), i) for i in range(len(tokens) + utterance.closed)]
-            segments.append([tokenizer.blank, *tokens])
-            sequence += tokens + [tokenizer.eou] * utterance.closed
-            if utterance.closed:
-                ends.append((row, len(sequence) - 1, utterance.words[-1].end))
-        # What is predicted after the last label: a fresh start, or the state inside a broken-off utterance.
-        open_end = bool(utterances) and not utterances[-1].closed
-        place.append((len(segments) - 1, len(segments[-1]) - 1) if open_end else (0, 0))
+        for segment in _segments(valid, utterances, tokenizer):
+            tokens, closed = segment[2], segment[3]
+            sequence += tokens
+            found.append((row, segment, len(inputs) if tokens else 0))
+            if tokens:
+                # At run time the prediction network starts anew after <EOU>: it never sees <EOU> as an input.
+                inputs.append([tokenizer.blank, *(tokens[:-1] if closed else tokens)])
         sequences.append(sequence)
-        places.append(place)
-    segments = segments or [[tokenizer.blank]]
-    width = _rounded_up(max(len(segment) for segment in segments), 4)
-    inputs = torch.full((_rounded_up(len(segments), 8), width), tokenizer.blank)
-    for i, segment in enumerate(segments):
-        inputs[i, : len(segment)] = torch.tensor(segment)
+    width = _rounded_up(max(len(tokens) for tokens in inputs), 4)
+    decoder_inputs = torch.full((_rounded_up(len(inputs), 8), width), tokenizer.blank)
+    for i, tokens in enumerate(inputs):
+        decoder_inputs[i, : len(tokens)] = torch.tensor(tokens)
+    lattices = _Lattices([], [], [], [], [])
+    for row, (start, stop, tokens, closed, end), place in found:
+        states = [place * width + i for i in range(len(tokens) + 1)]
+        if closed:
+            states[-1] = 0  # after <EOU>: a fresh start
+        time = np.arange(start, stop) * FRAME_SECONDS
+        early = np.where(closed & (time < end + EOU_DELAY[0]), np.float32(EOU_MISTIMED), np.float32(0))
+        lattices.add(
+            row * encoder_frames + np.arange(start, stop, dtype=np.int64),
+            states,
+            [*tokens, tokenizer.blank],
+            early,
+        )
     most = _rounded_up(max(len(sequence) for sequence in sequences), 6)
     labels = torch.zeros(rows, most, dtype=torch.int64)
-    index = torch.zeros(rows, most + 1, dtype=torch.int64)
-    for row, (sequence, place) in enumerate(zip(sequences, places, strict=True)):
+    for row, sequence in enumerate(sequences):
         labels[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.int64)
-        index[row, : len(place)] = torch.tensor([segment * width + i for segment, i in place])
-    bias = torch.zeros(rows, encoder_frames, most)
-    time = torch.arange(encoder_frames) * FRAME_SECONDS
-    for row, position, end in ends:
-        bias[row, (time < end + EOU_DELAY[0]) | (time > end + EOU_DELAY[1]), position] = EOU_MISTIMED
+    nodes = sum(len(part) for part in lattices.frames)
+    padding = _rounded_up(nodes, NODES_STEP) - nodes
+
+    def joined(parts: list[np.ndarray]) -> Tensor:
+        return torch.from_numpy(np.pad(np.concatenate(parts), (0, padding)))
+
     return Batch(
         mel=mel,
         mel_lengths=torch.tensor([len(features) for features, _ in examples]),
         labels=labels,
         label_lengths=torch.tensor([len(sequence) for sequence in sequences]),
-        decoder_inputs=inputs,
-        decoder_index=index,
-        label_bias=bias,
+        decoder_inputs=decoder_inputs,
+        node_frames=joined(lattices.frames),
+        node_states=joined(lattices.states),
+        node_labels=joined(lattices.labels),
+        node_bias=joined(lattices.bias),
+        lattice_frames=torch.tensor([size[0] for size in lattices.sizes]),
+        lattice_labels=torch.tensor([size[1] for size in lattices.sizes]),
         frame_labels=framewise,
     )
 

@@ -105,13 +105,15 @@ class TrainingModel(nn.Module):
         return encoded, lengths
 
     def transducer_logits(self, encoded: Tensor, batch: Batch) -> Tensor:
-        """Joint logits [B, T', U + 1, V + 1], the prediction network starting anew at each utterance."""
+        """Joint logits [N, V + 1] of the lattice nodes, the prediction network starting anew at each utterance."""
         inputs = batch.decoder_inputs
         if self.training:
             inputs = inputs.masked_fill(torch.rand(inputs.shape) < TOKEN_DROPOUT, self.blank)
         predicted, _ = self.network.decoder(inputs)
-        chosen = predicted.reshape(-1, predicted.shape[-1])[batch.decoder_index]
-        logits: Tensor = self.network.joint(encoded, chosen)
+        joint = self.network.joint
+        heard = joint.enc(encoded).flatten(0, 1).index_select(0, batch.node_frames)
+        said = joint.pred(predicted).flatten(0, 1).index_select(0, batch.node_states)
+        logits: Tensor = joint.combine(heard, said)
         return logits
 
     def plain_state(self) -> dict[str, Tensor]:

@@ -75,7 +75,13 @@ def compute_losses(
         return Losses(frame, 0.0, 0.0, float(frame.detach()), accuracy)
     count = batch.label_lengths.sum().clamp(min=1)
     rows = transducer_loss(
-        logits, batch.labels, lengths, batch.label_lengths, model.blank, fast_emit, batch.label_bias
+        logits,
+        batch.node_labels,
+        batch.lattice_frames,
+        batch.lattice_labels,
+        model.blank,
+        fast_emit,
+        batch.node_bias,
     )
     transducer = rows.sum() / count
     ctc = (
