@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parakeet_live.engine.cores import usable_cores
 from parakeet_live.engine.cost import CostModel
 from parakeet_live.engine.scheduler import BatchPolicy, Decision, ReadyStep
 from parakeet_live.engine.stats import EngineStats, Histogram
@@ -122,11 +119,3 @@ def test_snapshot_of_an_idle_engine() -> None:
     snapshot = EngineStats(batch_size=Histogram((1.0, 2.0))).snapshot()
     assert snapshot["batch_size"]["count"] == 0
     assert snapshot["queue_ms"]["p95"] == 0.0
-
-
-@pytest.mark.parametrize(("text", "limit"), [("150000 100000", 2), ("50000 100000", 1), ("max 100000", None)])
-def test_a_containers_quota_limits_the_lanes(tmp_path: Path, text: str, limit: int | None) -> None:
-    path = tmp_path / "cpu.max"
-    path.write_text(text)
-    without = usable_cores(tmp_path / "missing")
-    assert usable_cores(path) == (without if limit is None else min(without, limit))

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+import parakeet_live.blas  # noqa: F401 - first
 from parakeet_live.cli.bench import bench
 from parakeet_live.cli.config import config
 from parakeet_live.cli.demo import demo
