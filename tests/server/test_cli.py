@@ -211,6 +211,21 @@ def test_a_taken_port_is_explained(random_bundle: Bundle) -> None:
         assert "is in use" in refuse("serve", "--port", port, *model)
 
 
+@pytest.mark.parametrize("missing", ["websockets", "uvicorn"])
+def test_serve_without_its_libraries_says_so(missing: str) -> None:
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None; from parakeet_live.cli import app; app(['serve'])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=TIMEOUT, check=False
+    )
+    message = result.stderr.decode()
+    assert result.returncode == 1
+    assert missing in message
+    assert "pip install" in message
+    assert "Traceback" not in message
+
+
 def test_demo_prints_the_finals_of_the_shipped_recording() -> None:
     text = succeed("demo")
     assert "partial  five" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,13 @@ def test_version_one_of_control_groups(tmp_path: Path) -> None:
     assert usable_cores(tmp_path / "top", tmp_path / "membership") == 1
     write(group / "cpu.cfs_quota_us", "-1\n")
     assert usable_cores(tmp_path / "top", tmp_path / "membership") == usable_cores(NOWHERE, NOWHERE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads as Linux does")
+def test_numpy_starts_no_thread_for_each_core() -> None:
+    program = "import parakeet_live.cli, numpy, os; print(len(os.listdir('/proc/self/task')))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert result.stdout == "1\n"
 
 
 @contextmanager

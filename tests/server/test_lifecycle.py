@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx
@@ -78,6 +79,22 @@ async def test_a_full_server_is_saturated_but_alive(random_bundle: Bundle) -> No
                 return
             await asyncio.sleep(0.05)
         raise AssertionError("still saturated 30 s after the client has gone")
+
+
+async def test_health_checks_are_answered_while_every_stream_is_in_use(small_server_url: str) -> None:
+    """Streams and 50 further clients must not starve the health check, which says full and not down."""
+    async with AsyncExitStack() as stack:
+        talkers = [await stack.enter_async_context(connect(small_server_url)) for _ in range(2)]
+        for talker in talkers:
+            await talker.recv()
+        waiting = await asyncio.gather(*(connect(small_server_url) for _ in range(50)))
+        for _ in range(5):
+            for talker in talkers:
+                await talker.send(PCM)
+            health = await asyncio.to_thread(http, small_server_url, "/healthz", timeout=0.5)
+            assert (health.status_code, health.json()["state"]) == (200, "saturated")
+            await asyncio.sleep(0.1)
+        await asyncio.gather(*(client.close() for client in waiting))
 
 
 async def test_a_draining_server_admits_nobody(random_bundle: Bundle) -> None:
