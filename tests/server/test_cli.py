@@ -213,12 +213,9 @@ def test_a_taken_port_is_explained(random_bundle: Bundle) -> None:
 
 @pytest.mark.parametrize("missing", ["websockets", "uvicorn"])
 def test_serve_without_its_libraries_says_so(missing: str) -> None:
-    program = (
-        f"import sys; sys.modules[{missing!r}] = None; from parakeet_live.cli import app; app(['serve'])"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, timeout=TIMEOUT, check=False
-    )
+    program = f"import sys; sys.modules[{missing!r}] = None; from parakeet_live.__main__ import main; main()"
+    command = [sys.executable, "-c", program, "serve"]
+    result = subprocess.run(command, capture_output=True, timeout=TIMEOUT, check=False)
     message = result.stderr.decode()
     assert result.returncode == 1
     assert missing in message
