@@ -43,6 +43,11 @@ class KeyRecord(BaseModel):
     max_streams: int | None = Field(default=None, ge=1)
     audio_minutes_per_day: int | None = Field(default=None, ge=1)
 
+    @property
+    def label(self) -> str:
+        """Name and id, for logs: names need not be unique."""
+        return f"{self.name} ({self.id})"
+
 
 class _KeyFile(BaseModel):
     model_config = ConfigDict(extra="forbid")

@@ -85,8 +85,8 @@ class Lease:
 
     @property
     def holder(self) -> str:
-        """Name of the key, for logs; empty without one."""
-        return self._key.name if self._key is not None else ""
+        """Name and id of the key; empty without one."""
+        return self._key.label if self._key is not None else ""
 
     def add_audio(self, milliseconds: float) -> None:
         """Count audio that came in. Raises KeyLimitError."""

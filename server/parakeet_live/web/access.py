@@ -43,12 +43,12 @@ class AccessControl:
         return Lease() if key is None else self._usage.open(key)
 
     def holder(self, request: HTTPConnection) -> str:
-        """Name of the key that a request shows for a stream it has already; empty if none is needed.
+        """Name and id of the key that a request shows for a stream it has already; empty if none is needed.
 
         Raises AccessDeniedError.
         """
         key = self._gate.admit_stream(presented(request))
-        return "" if key is None else key.name
+        return "" if key is None else key.label
 
     def may_monitor(self, request: HTTPConnection) -> bool:
         """True if the request may read metrics and statistics."""
