@@ -27,6 +27,7 @@ from parakeet_client.events import (
     ServerWarning,
     SpeechStarted,
     Word,
+    as_message,
 )
 from parakeet_client.files import stream_file
 from parakeet_client.stream import Stream, connect
@@ -53,6 +54,7 @@ __all__ = [
     "Stream",
     "SyncStream",
     "Word",
+    "as_message",
     "connect",
     "connect_sync",
     "stream_file",

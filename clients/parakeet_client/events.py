@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 
@@ -161,44 +161,46 @@ Event = (
 )
 
 
+KINDS: dict[str, type[Any]] = {
+    "ready": Ready,
+    "queued": Queued,
+    "ack": Ack,
+    "speech_started": SpeechStarted,
+    "partial": Partial,
+    "eou": Eou,
+    "resumed": Resumed,
+    "final": Final,
+    "cancelled": Cancelled,
+    "configured": Configured,
+    "warning": ServerWarning,
+    "error": Error,
+    "done": Done,
+}
+"""What the protocol calls each message."""
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+
 def parse(text: str | bytes) -> Ready | Queued | Ack | Event | None:
     """A message of the server. None for types this client does not know: newer servers may send more."""
     message: dict[str, Any] = json.loads(text)
-    match message["type"]:
-        case "ready":
-            return Ready(**_known(Ready, message) | {"languages": tuple(message["languages"])})
-        case "partial":
-            return Partial(**_known(Partial, message) | {"words": _words(message)})
-        case "speech_started":
-            return SpeechStarted(**_known(SpeechStarted, message))
-        case "eou":
-            return Eou(**_known(Eou, message))
-        case "resumed":
-            return Resumed(**_known(Resumed, message))
-        case "cancelled":
-            return Cancelled(**_known(Cancelled, message))
-        case "configured":
-            return Configured(**_known(Configured, message))
-        case "final":
-            return Final(**_known(Final, message) | {"words": _words(message)})
-        case "error":
-            return Error(**_known(Error, message))
-        case "done":
-            return Done(**_known(Done, message))
-        case "warning":
-            return ServerWarning(**_known(ServerWarning, message))
-        case "queued":
-            return Queued(**_known(Queued, message))
-        case "ack":
-            return Ack(**_known(Ack, message))
-    return None
+    kind = KINDS.get(message["type"])
+    if kind is None:
+        return None
+    known = _known(kind, message)
+    if "words" in known:
+        known["words"] = tuple(Word(**_known(Word, word)) for word in known["words"])
+    if "languages" in known:
+        known["languages"] = tuple(known["languages"])
+    parsed: Ready | Queued | Ack | Event = kind(**known)
+    return parsed
+
+
+def as_message(event: Event) -> dict[str, Any]:
+    """An event as the fields of a message, for JSON."""
+    return {"type": _NAMES[type(event)], **asdict(event)}
 
 
 def _known(kind: Any, message: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a message that this client knows."""
     names = (known.name for known in fields(kind))
     return {name: message[name] for name in names if name in message}
-
-
-def _words(message: Mapping[str, Any]) -> tuple[Word, ...]:
-    return tuple(Word(**_known(Word, word)) for word in message["words"])

@@ -17,6 +17,7 @@ from parakeet_live.cli.demo import demo
 from parakeet_live.cli.doctor import doctor
 from parakeet_live.cli.evaluate import evaluate
 from parakeet_live.cli.keys import keys
+from parakeet_live.cli.listen import listen
 from parakeet_live.cli.models import models
 from parakeet_live.cli.serve import serve
 from parakeet_live.cli.transcribe import transcribe
@@ -52,6 +53,7 @@ def main(
 
 app.command("demo")(demo)
 app.command("serve")(serve)
+app.command("listen")(listen)
 app.command("config")(config)
 app.command("transcribe")(transcribe)
 app.command("eval")(evaluate)
