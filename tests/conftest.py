@@ -32,10 +32,21 @@ POOL = ("--max-streams", "64")
 
 
 @pytest.fixture(scope="session")
-def random_bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    """A small bundle with random weights that emits words and ends of utterance."""
-    directory = tmp_path_factory.mktemp("random-bundle")
-    return for_tested_backend(make_random_bundle(directory), directory / "packages")
+def random_graphs(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """A small ONNX bundle with random weights that emits words and ends of utterance."""
+    return make_random_bundle(tmp_path_factory.mktemp("random-bundle"))
+
+
+@pytest.fixture(scope="session")
+def random_bundle(random_graphs: Bundle) -> Bundle:
+    """The same, as the tested backend runs it."""
+    return for_tested_backend(random_graphs, random_graphs.directory.with_name("packages"))
+
+
+@pytest.fixture(scope="session")
+def embedded_graphs() -> Bundle:
+    """The embedded model, as it ships."""
+    return embedded_bundle()
 
 
 @pytest.fixture(scope="session")

@@ -124,7 +124,7 @@ async def _settles(recognizer: Recognizer) -> bool:
     return False
 
 
-async def test_every_slot_comes_back_on_every_exit(random_bundle: Bundle) -> None:
+async def test_every_slot_comes_back_on_every_exit(random_bundle: Bundle, reference: list[Event]) -> None:
     async with Recognizer.load(random_bundle, max_streams=3) as recognizer:
         for _ in range(5):
             streams = [recognizer.open() for _ in range(3)]
@@ -138,16 +138,14 @@ async def test_every_slot_comes_back_on_every_exit(random_bundle: Bundle) -> Non
             streams[2].close()
             streams[2].close()
             assert [event async for event in streams[1]][-1] == Done(
-                len(AUDIO) // 16, len([e for e in await feed_alone(random_bundle) if isinstance(e, Final)])
+                len(AUDIO) // 16, len([e for e in reference if isinstance(e, Final)])
             )
             assert await _settles(recognizer)
 
 
-async def feed_alone(bundle: Bundle) -> list[Event]:
-    return list(Transcriber(bundle).stream([AUDIO]))
-
-
-async def test_a_failing_engine_fails_its_streams_and_nobody_else(random_bundle: Bundle) -> None:
+async def test_a_failing_engine_fails_its_streams_and_nobody_else(
+    random_bundle: Bundle, reference: list[Event]
+) -> None:
     class Failing(BackendUnderTest):
         broken: int | None = None
 
@@ -166,7 +164,7 @@ async def test_a_failing_engine_fails_its_streams_and_nobody_else(random_bundle:
             _ = [event async for event in bad]
         assert await _settles(recognizer)
         backend.broken = None
-        assert await feed(recognizer, AUDIO, 1) == await feed_alone(random_bundle)
+        assert await feed(recognizer, AUDIO, 1) == reference
 
 
 async def test_finalize_always_answers_and_the_stream_goes_on(random_bundle: Bundle) -> None:
@@ -189,6 +187,7 @@ async def test_finalize_always_answers_and_the_stream_goes_on(random_bundle: Bun
     assert events[-1].audio_ms == len(AUDIO) // 16
 
 
+@pytest.mark.onnx_only("the packages have a batch of one")
 def test_batch_rows_of_any_age_and_size_are_bit_equal_to_running_alone(random_bundle: Bundle) -> None:
     rng = np.random.default_rng(1)
     bins = random_bundle.manifest.mel.bins
@@ -222,7 +221,7 @@ def test_batch_rows_of_any_age_and_size_are_bit_equal_to_running_alone(random_bu
 
 
 async def test_a_stream_that_lags_catches_up_in_large_steps_with_the_same_text(
-    random_bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+    random_bundle: Bundle, reference: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("parakeet_live.engine.recognizer.LAG_LIMIT", -1.0)
     sizes: set[int] = set()
@@ -247,4 +246,4 @@ async def test_a_stream_that_lags_catches_up_in_large_steps_with_the_same_text(
             for e in events
         ]
 
-    assert without_confidence(events) == without_confidence(await feed_alone(random_bundle))
+    assert without_confidence(events) == without_confidence(reference)

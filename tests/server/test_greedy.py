@@ -50,11 +50,11 @@ class TextbookDecoder:
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.5, 4.0])
-def test_equals_the_textbook_loop(random_bundle: Bundle, scale: float) -> None:
-    manifest = random_bundle.manifest
-    networks = OnnxDecoderNetworks(random_bundle, session_options())
+def test_equals_the_textbook_loop(random_graphs: Bundle, scale: float) -> None:
+    manifest = random_graphs.manifest
+    networks = OnnxDecoderNetworks(random_graphs, session_options())
     decoder = GreedyDecoder(networks, manifest.geometry, manifest.tokens, ROWS)
-    textbooks = [TextbookDecoder(random_bundle) for _ in range(ROWS)]
+    textbooks = [TextbookDecoder(random_graphs) for _ in range(ROWS)]
     for slot in range(ROWS):
         decoder.restart(slot)
     rng = np.random.default_rng(int(scale * 10))

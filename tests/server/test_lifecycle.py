@@ -171,6 +171,7 @@ async def first_partial(url: str) -> float:
         return time.perf_counter() - started
 
 
+@pytest.mark.onnx_only("compares times")
 async def test_the_first_session_is_as_fast_as_later_ones(random_bundle: Bundle, tmp_path: Path) -> None:
     """The bound is that of the field case; a busy machine gets three tries."""
     ratios = []
@@ -205,6 +206,7 @@ async def test_a_machine_that_is_too_slow_says_so_at_start(
     assert "too slow for this model" in caplog.text
 
 
+@pytest.mark.onnx_only("counts on a step that takes no time")
 async def test_a_pool_that_is_too_large_is_pointed_out(
     random_bundle: Bundle, caplog: pytest.LogCaptureFixture
 ) -> None:

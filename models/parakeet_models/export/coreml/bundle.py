@@ -21,6 +21,7 @@ from parakeet_models.bundle import (
 from parakeet_models.coreml import function_name
 from parakeet_models.coreml_runtime import OpenModel
 from parakeet_models.export.bundle import ParityError, copy_companions, token_ids
+from parakeet_models.export.convert import ConvertError
 from parakeet_models.export.coreml.package import DEFAULT_STEPS, write_packages
 from parakeet_models.export.coreml.parity import measure_package_parity
 from parakeet_models.export.parity import TestAudio
@@ -62,22 +63,26 @@ def write_package_bundle(
 
     Raises:
         ParityError: the packages do not compute what the network computes.
-        ValueError: an impossible step, MLState with fp32, or a tokenizer that does not fit.
+        ConvertError: an impossible step, or MLState with fp32.
+        ValueError: the tokenizer does not fit.
     """
     tokens = token_ids(tokenizer, network.config.vocabulary)
     steps = tuple(sorted(set(steps)))
     multifunction = state == "mlstate" if multifunction is None else multifunction
     report(f"converting the encoder for steps of {', '.join(map(str, steps))} frames ({precision})")
-    write_packages(
-        network,
-        mel,
-        tokens,
-        directory,
-        precision=precision,
-        state=state,
-        steps=steps,
-        multifunction=multifunction,
-    )
+    try:
+        write_packages(
+            network,
+            mel,
+            tokens,
+            directory,
+            precision=precision,
+            state=state,
+            steps=steps,
+            multifunction=multifunction,
+        )
+    except ValueError as error:
+        raise ConvertError(str(error)) from error
     packages = CoremlPackages(
         state=state,
         macos=15 if multifunction or state == "mlstate" else 14,
