@@ -5,11 +5,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test test-coreml lint format clean
 
 help:
 	@echo "make demo    live transcription of a shipped recording, through a real server"
 	@echo "make test    every check: ruff, mypy, bandit, pytest"
+	@echo "make test-coreml  the server's tests on the Core ML backend, without a Mac"
 	@echo "make lint    ruff, mypy and bandit only"
 	@echo "make format  let ruff format the code"
 	@echo "make clean   remove the virtual environment and caches"
@@ -19,6 +20,10 @@ demo: $(VENV)/.installed
 
 test: lint
 	$(BIN)/pytest
+
+# The tests of server and client once more, with the Core ML backend interpreting the packages.
+test-coreml: $(VENV)/.installed-test
+	PARAKEET_TEST_BACKEND=coreml $(BIN)/pytest tests/server tests/clients
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -31,6 +32,8 @@ COMPILED_CACHE = Path("~/Library/Caches/parakeet-live/compiled")
 a path that stays the same makes every start but the first fast."""
 
 COMPILED_SUFFIX = ".mlmodelc"
+UNUSED_DAYS = 60
+"""Compiled models that were not loaded for so long are dropped when another one is made."""
 
 Array = NDArray[Any]
 
@@ -55,8 +58,8 @@ OpenModel = Callable[[Path, str | None, ComputeUnits], Model]
 """Loads a package: its path, the name of the function (None: its only one), the processors it may use."""
 
 
-def find_runtime() -> OpenModel:
-    """What loads packages on this machine.
+def find_runtime(*, keep_compiled: bool = True) -> OpenModel:
+    """What loads packages on this machine. ``keep_compiled``: the same packages will be loaded again.
 
     Raises:
         CoremlUnavailableError: this is no Mac, or coremltools is missing.
@@ -69,7 +72,7 @@ def find_runtime() -> OpenModel:
             raise CoremlUnavailableError(f"{RUNTIME_VARIABLE}={hook}: {error}") from error
         return opened
     check_runtime()
-    return open_with_coremltools
+    return open_with_coremltools if keep_compiled else open_once_with_coremltools
 
 
 def check_runtime() -> None:
@@ -96,21 +99,34 @@ def open_with_coremltools(package: Path, function: str | None, units: ComputeUni
     return model
 
 
+def open_once_with_coremltools(package: Path, function: str | None, units: ComputeUnits) -> Model:
+    """Load a package whose compiled form nobody will want again; it goes when the process ends."""
+    import coremltools as ct
+
+    model: Model = ct.models.MLModel(
+        str(package), compute_units=ct.ComputeUnit[units.value], function_name=function
+    )
+    return model
+
+
 def compiled_package(package: Path, cache: Path, compile_model: Callable[[str, str], str]) -> Path:
-    """The compiled form of a package in ``cache``; earlier versions of the same package are dropped.
+    """The compiled form of a package in ``cache``; earlier versions of it, and what was not used for UNUSED_DAYS, go.
 
     ``compile_model`` takes a package and a destination ``.mlmodelc``.
     """
     name = hashlib.sha256(os.fsencode(package.resolve())).hexdigest()[:16]
     version = _version(package)
-    compiled = cache / f"{name}-{version}.mlmodelc"
+    compiled = cache / f"{name}-{version}{COMPILED_SUFFIX}"
     if compiled.is_dir():
+        os.utime(compiled)
         return compiled
     cache.mkdir(parents=True, exist_ok=True)
-    for old in cache.glob(f"{name}-*.mlmodelc"):
-        shutil.rmtree(old, ignore_errors=True)
+    unused = time.time() - UNUSED_DAYS * 86_400
+    for other in cache.glob(f"*{COMPILED_SUFFIX}"):
+        if other.name.startswith(f"{name}-") or other.stat().st_mtime < unused:
+            shutil.rmtree(other, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
-        made = compile_model(str(package), str(Path(scratch) / "compiled.mlmodelc"))
+        made = compile_model(str(package), str(Path(scratch) / f"compiled{COMPILED_SUFFIX}"))
         try:
             os.replace(made, compiled)
         except OSError:

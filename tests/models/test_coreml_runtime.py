@@ -66,6 +66,19 @@ def test_packages_do_not_drop_each_other(package: Path, tmp_path: Path) -> None:
     assert sorted(cache.iterdir()) == sorted(both)
 
 
+def test_what_is_not_used_for_long_is_dropped(package: Path, tmp_path: Path) -> None:
+    compiler, cache = Compiler(), tmp_path / "cache"
+    forgotten, used = cache / "0-0.mlmodelc", cache / "1-1.mlmodelc"
+    for path in (forgotten, used):
+        path.mkdir(parents=True)
+    os.utime(forgotten, (0, 0))
+    compiled = compiled_package(package, cache, compiler)
+    assert sorted(cache.iterdir()) == sorted([used, compiled])
+    os.utime(compiled, (0, 0))
+    compiled_package(package, cache, compiler)
+    assert compiled.stat().st_mtime > 0
+
+
 def test_two_processes_that_compile_at_once(package: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
 

@@ -147,7 +147,10 @@ def _read_attention(attention: RelativeAttention, operands: _Operands) -> None:
             _set(linear.bias, bias * factor)
     for bias in (attention.pos_bias_u, attention.pos_bias_v):
         _set(bias, operands.take("Add").view(attention.heads, -1) * unscaled)
-    folded = operands.take("MatMul").flatten(0, 1).t()  # [distances, d_model]
+    by_head = operands.take("MatMul")
+    if by_head.shape[:2] != (attention.heads, attention.head_size):
+        raise ValueError(f"attention has heads of another number or size: {tuple(by_head.shape[:2])}")
+    folded = by_head.flatten(0, 1).t()  # [distances, d_model]
     # The distances run from the farthest key that a query sees down to -(MAX_STEP - 1).
     distances = torch.arange(len(folded) - MAX_STEP, -MAX_STEP, -1)
     encodings = sinusoidal_positions(distances, attention.linear_pos.in_features).double()

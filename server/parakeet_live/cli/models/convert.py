@@ -181,7 +181,7 @@ def _package_options(precision: StoredPrecision, state: StateKind, step: list[in
         fail("Core ML's states hold fp16 only: choose --state explicit for fp32, or another precision")
     packages = _load("parakeet_models.export.coreml.bundle")
     try:
-        open_model = find_runtime()
+        open_model = find_runtime(keep_compiled=False)
     except CoremlUnavailableError:
         open_model = None  # said at the end
     chosen = {"steps": step} if step else {}
