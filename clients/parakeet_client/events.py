@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -45,6 +45,8 @@ class Ready:
     """The server ends the session after this time; 0: never."""
     endpointing: Mapping[str, Any] = field(default_factory=dict)
     """When utterances end: the numbers in force."""
+    format: Sequence[str] = ()
+    """How finals are made readable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ class Final:
     """End of the last word."""
     eou_ms: int | None = None
     """When the model ended the utterance, if it did."""
+    formatted: str | None = None
+    """``text`` made readable, if ``format`` asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class Configured:
     """What is in force after a change."""
 
     endpointing: Mapping[str, Any]
+    format: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

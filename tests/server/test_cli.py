@@ -68,7 +68,7 @@ def test_transcribe_prints_what_is_said(embedded_options: tuple[str, ...]) -> No
 
 def test_eval_reports_the_recordings_of_a_kind(tmp_path: Path, embedded_options: tuple[str, ...]) -> None:
     details = tmp_path / "details.jsonl"
-    what = ("--kind", "digit-string", "--json", "--details", details)
+    what = ("--kind", "digit-string", "--json", "-", "--details", details)
     text = succeed("eval", DATA / "manifest.jsonl", *what, *embedded_options)
     report = json.loads(text)
     assert report["model"]["name"] == "tiny-en"
@@ -76,8 +76,9 @@ def test_eval_reports_the_recordings_of_a_kind(tmp_path: Path, embedded_options:
     assert report["overall"]["clips"] == 4
     assert report["overall"]["reference_words"] == 14
     assert report["overall"]["errors"] <= 2
-    assert report["overall"]["missed"] == 0
-    assert report["overall"]["early"] == 0
+    assert report["overall"]["final"]["missed"] == 0
+    assert report["overall"]["final"]["early"] == 0
+    assert report["overall"]["eager"]["missed"] == 0
     rows = [json.loads(line) for line in details.read_text().splitlines()]
     assert [row["id"] for row in rows] == [
         "fsddstr_jackson_00",
@@ -86,6 +87,47 @@ def test_eval_reports_the_recordings_of_a_kind(tmp_path: Path, embedded_options:
         "fsddstr_george_20",
     ]
     assert rows[0]["reference"] == "five zero five"
+
+
+def test_transcribe_makes_text_readable_on_request() -> None:
+    assert succeed("transcribe", STRING, "--format", "numerals") == "1982\n"
+    document = json.loads(succeed("transcribe", STRING, "--json", "--format", "numerals,punctuation"))
+    assert (document["text"], document["formatted"]) == ("one nine eight two", "1982")
+    (utterance,) = document["utterances"]
+    assert (utterance["text"], utterance["formatted"]) == ("one nine eight two", "1982")
+    srt = succeed("transcribe", STRING, "--srt", "--format", "numerals").splitlines()
+    assert srt[2] == "1982"
+    assert "there are: numerals, punctuation" in refuse("transcribe", STRING, "--format", "roman")
+
+
+def test_the_benchmark_of_ends_of_utterance(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    arguments = (
+        "eval",
+        DATA / "manifest.jsonl",
+        "--kind",
+        "digit",
+        "--kind",
+        "digit-string",
+        "--endpointing",
+    )
+    text = succeed(*arguments, "--quick", "--preset", "conversation", "--json", figures)
+    assert "tiny-en, conversation" in text
+    document = json.loads(figures.read_text())
+    (preset,) = document["presets"]
+    assert preset["preset"] == preset["settings"]["preset"] == "conversation"
+    assert [(row["name"], row["turns"]) for row in preset["pauses"]] == [("0", 6), ("500", 6)]
+    assert preset["overall"]["turns"] == 18
+    assert preset["overall"]["unheard"] == 0
+    assert preset["overall"]["missed"] <= 1
+    assert preset["overall"]["final_delay_ms"]["p50"] < 3_000
+    assert preset["backgrounds"][0] == {
+        "name": "digital silence",
+        "minutes": pytest.approx(10 / 60),
+        "words": 0,
+        "words_per_minute": 0.0,
+    }
+    assert "words on both sides" in refuse(*arguments[:2], "--kind", "digit", "--endpointing", "--quick")
 
 
 # transcribe: formats, files and errors, with a small random network

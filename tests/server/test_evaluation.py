@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parakeet_live.evaluation.endpoints import Commit, judge_end, speech_end_ms
+from parakeet_live.engine.together import Heard
+from parakeet_live.evaluation.endpoints import End, EndOfUtterance, judge_end
 from parakeet_live.evaluation.manifest import ManifestError, read_manifest
 from parakeet_live.evaluation.normalise import normalise
+from parakeet_live.evaluation.speech import speech_end_ms
 from parakeet_live.evaluation.words import WordCounts, compare, total
-from parakeet_live.session.events import Final, Reason
+from parakeet_live.session.events import Eou, Final, Reason, Resumed
 
 
 @pytest.mark.parametrize(
@@ -69,63 +71,81 @@ def test_the_rate_over_clips_weighs_words() -> None:
     assert total([]).wer is None
 
 
-def final(text: str, heard_ms: int, reason: Reason = Reason.EOU, *, live: bool = True) -> Commit:
-    return Commit(Final(0, text, (), heard_ms - 100, reason), heard_ms, live)
+def final(text: str, heard_ms: int, reason: Reason = Reason.EOU, *, live: bool = True) -> Heard:
+    return Heard(Final(0, text, (), heard_ms - 100, reason), heard_ms, live)
 
 
-def test_a_found_end_is_timed_from_both_ends() -> None:
-    end = judge_end([final("five", 1_400)], clip_end_ms=1_000, speech_end_ms=900)
-    assert not end.missed
-    assert not end.early
-    assert (end.delay_ms, end.delay_from_speech_ms) == (400, 500)
+def eou(heard_ms: int) -> Heard:
+    return Heard(Eou(0, heard_ms - 100), heard_ms, live=True)
+
+
+def resumed(heard_ms: int) -> Heard:
+    return Heard(Resumed(0, heard_ms - 100), heard_ms, live=True)
+
+
+def judged(*heard: Heard) -> EndOfUtterance:
+    return judge_end(heard, clip_end_ms=1_000, speech_end_ms=900)
+
+
+def test_a_found_end_is_timed_from_both_ends_in_both_views() -> None:
+    end = judged(eou(1_100), final("five", 1_400))
+    assert end.final == End(missed=False, early=False, delay_ms=400, delay_from_speech_ms=500)
+    assert end.eager == End(missed=False, early=False, delay_ms=100, delay_from_speech_ms=200)
 
 
 def test_an_end_inside_the_trailing_silence_of_the_clip_is_not_early() -> None:
-    end = judge_end([final("five", 950)], clip_end_ms=1_000, speech_end_ms=900)
-    assert not end.early
-    assert (end.delay_ms, end.delay_from_speech_ms) == (-50, 50)
+    end = judged(eou(950), final("five", 950))
+    assert end.eager == end.final == End(False, False, delay_ms=-50, delay_from_speech_ms=50)
 
 
 def test_a_cut_is_early_even_when_the_real_end_is_found() -> None:
-    end = judge_end([final("five", 500), final("six", 1_400)], clip_end_ms=1_000, speech_end_ms=900)
-    assert end.early
-    assert not end.missed
-    assert end.delay_ms == 400
+    end = judged(eou(400), final("five", 500), eou(1_200), final("six", 1_400))
+    assert end.final == End(missed=False, early=True, delay_ms=400, delay_from_speech_ms=500)
+    assert end.eager == End(missed=False, early=True, delay_ms=200, delay_from_speech_ms=300)
 
 
 def test_a_split_after_the_speech_is_early() -> None:
-    end = judge_end([final("five", 950), final("six", 1_400)], clip_end_ms=1_000, speech_end_ms=900)
-    assert end.early
+    end = judged(eou(950), final("five", 950), eou(1_300), final("six", 1_400))
+    assert end.final.early
+    assert end.eager.early
+
+
+def test_a_claim_that_is_taken_back_is_early_for_the_model_alone() -> None:
+    end = judged(eou(950), resumed(1_050), eou(1_200), final("five six", 1_800))
+    assert end.eager == End(missed=False, early=True, delay_ms=200, delay_from_speech_ms=300)
+    assert not end.final.early
 
 
 def test_an_end_before_the_speech_is_over_has_no_delay() -> None:
-    end = judge_end([final("five", 800)], clip_end_ms=1_000, speech_end_ms=900)
-    assert end.early
-    assert not end.missed
-    assert end.delay_ms is None
+    end = judged(eou(700), final("five", 800))
+    assert end.final == end.eager == End(missed=False, early=True, delay_ms=None, delay_from_speech_ms=None)
 
 
 @pytest.mark.parametrize(
-    "commits",
+    "heard",
     [
         [],
         [final("five", 3_000, Reason.END, live=False)],
         [final("five", 3_000, live=False)],
-        [final("five", 950), final("six", 3_000, Reason.END)],
+        [final("five", 950), final("six", 3_000, Reason.END, live=False)],
     ],
 )
-def test_text_that_the_model_did_not_close_is_a_missed_end(commits: list[Commit]) -> None:
-    end = judge_end(commits, clip_end_ms=1_000, speech_end_ms=900)
-    assert end.missed
-    assert end.delay_ms is None
+def test_text_that_is_not_committed_within_the_silence_is_a_missed_end(heard: list[Heard]) -> None:
+    end = judged(*heard)
+    assert end.final.missed
+    assert end.final.delay_ms is None
+
+
+def test_a_final_without_a_claim_is_an_end_that_the_model_missed() -> None:
+    end = judged(final("five", 2_100, Reason.SILENCE))
+    assert end.eager.missed
+    assert end.final == End(missed=False, early=False, delay_ms=1_100, delay_from_speech_ms=1_200)
 
 
 def test_a_last_final_without_text_does_not_hide_the_end() -> None:
-    end = judge_end(
-        [final("five", 1_400), final("", 3_000, Reason.END)], clip_end_ms=1_000, speech_end_ms=900
-    )
-    assert not end.missed
-    assert not end.early
+    end = judged(final("five", 1_400), final("", 3_000, Reason.END, live=False))
+    assert not end.final.missed
+    assert not end.final.early
 
 
 def test_speech_ends_at_the_last_loud_window() -> None:

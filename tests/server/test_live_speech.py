@@ -12,7 +12,7 @@ import pytest
 import soundfile
 import soxr
 
-from parakeet_live.audio.formats import AudioFormat, Encoding, to_mono
+from parakeet_live.evaluation.endpointing.telephone import encode_mulaw
 from parakeet_models.mel import Float32
 from support.sockets import END, Outcome, cut, session
 from support.wav import wav_file
@@ -32,14 +32,6 @@ def recording(row: dict[str, Any]) -> Float32:
 
 def pcm16(samples: Float32) -> bytes:
     return np.clip(np.rint(samples * 32768), -32768, 32767).astype("<i2").tobytes()
-
-
-def mulaw(samples: Float32) -> bytes:
-    """Nearest codes of float32[n]."""
-    table = to_mono(bytes(range(256)), AudioFormat(Encoding.MULAW))
-    order = np.argsort(table, kind="stable")
-    edges = (table[order][1:] + table[order][:-1]) / 2
-    return order[np.searchsorted(edges, samples)].astype(np.uint8).tobytes()
 
 
 def text_of(outcome: Outcome) -> str:
@@ -73,7 +65,7 @@ async def test_every_format_gives_the_same_words_at_the_same_times(server_url: s
         "sample_rate=48000&channels=2": np.repeat(np.frombuffer(pcm16(at_48), "<i2"), 2).tobytes(),
         "encoding=pcm_f32le&sample_rate=48000": at_48.astype("<f4").tobytes(),
     }
-    telephone_band = {"encoding=mulaw&sample_rate=8000": mulaw(at_8), "sample_rate=8000": pcm16(at_8)}
+    telephone_band = {"encoding=mulaw&sample_rate=8000": encode_mulaw(at_8), "sample_rate=8000": pcm16(at_8)}
     for original, others in ((samples, wide_band), (narrow, telephone_band)):
         expected = await session(server_url, [*cut(pcm16(original), 3200), END])
         assert text_of(expected)
@@ -126,3 +118,13 @@ async def test_the_end_releases_the_last_word_in_every_phase_of_a_step(server_ur
         outcome = await session(server_url, [pcm16(samples) + bytes(2 * extra), END])
         assert text_of(outcome) == text_of(expected)
         assert outcome.messages[-1]["audio_ms"] == (len(samples) + extra) * 1000 // 16_000
+
+
+async def test_finals_are_readable_on_request(server_url: str) -> None:
+    sent = [*cut(pcm16(recording(CLIP)), 3200), END]
+    plain = await session(server_url, sent)
+    outcome = await session(f"{server_url}?format=punctuation,numerals", sent)
+    assert outcome.texts == plain.texts == ["one nine eight two"]
+    assert [final["formatted"] for final in outcome.of("final")] == ["1982"]
+    assert [final["formatted"] for final in plain.of("final")] == [None]
+    assert words_of(outcome) == words_of(plain)

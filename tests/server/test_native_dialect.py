@@ -65,9 +65,9 @@ def only(actions: list[Action], kind: type[Result] | type[Refuse]) -> dict[str, 
 
 
 def test_query_states_the_format() -> None:
-    assert parse_query([]) == StreamRequest()
+    assert parse_query([], "en") == StreamRequest()
     query = [("encoding", "mulaw"), ("sample_rate", "8000"), ("channels", "2")]
-    assert parse_query(query).audio == DeclaredFormat(Encoding.MULAW, 8000, 2)
+    assert parse_query(query, "en").audio == DeclaredFormat(Encoding.MULAW, 8000, 2)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_query_states_the_format() -> None:
 )
 def test_bad_queries_name_the_remedy(query: list[tuple[str, str]], says: str) -> None:
     with pytest.raises(BadParameterError, match=says):
-        parse_query(query)
+        parse_query(query, "en")
 
 
 def test_query_chooses_a_preset_and_changes_single_numbers() -> None:
-    assert parse_query([("endpointing", "dictation")]).endpointing == PRESETS[Preset.DICTATION]
+    assert parse_query([("endpointing", "dictation")], "en").endpointing == PRESETS[Preset.DICTATION]
     query = [("eou_silence_ms", "700"), ("vad", "false"), ("endpointing", "telephone_digits")]
     expected = replace(PRESETS[Preset.TELEPHONE_DIGITS], eou_silence_ms=700, vad=False)
-    assert parse_query(query).endpointing == expected
+    assert parse_query(query, "en").endpointing == expected
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,26 @@ def test_query_chooses_a_preset_and_changes_single_numbers() -> None:
 )
 def test_bad_endpointing_names_the_remedy(name: str, value: str, says: str) -> None:
     with pytest.raises(BadParameterError, match=says):
-        parse_query([(name, value)])
+        parse_query([(name, value)], "en")
+
+
+def test_query_asks_for_readable_finals() -> None:
+    assert parse_query([("format", "")], "en").formatter is None
+    formatter = parse_query([("format", "punctuation,numerals")], "en").formatter
+    assert formatter is not None
+    assert formatter.names == ("numerals", "punctuation")
+
+
+@pytest.mark.parametrize(
+    ("value", "language", "says"),
+    [
+        ("roman", "en", "format='roman' is not possible.*there are: numerals, punctuation"),
+        ("numerals", "tlh", "does not know the language tlh"),
+    ],
+)
+def test_a_bad_format_names_the_remedy(value: str, language: str, says: str) -> None:
+    with pytest.raises(BadParameterError, match=says):
+        parse_query([("format", value)], language)
 
 
 # Audio
@@ -301,7 +320,7 @@ def test_configure_answers_with_what_is_in_force_from_here_on() -> None:
     assert isinstance(reply, Result)
     answer = json.loads(reply.text)
     jsonschema.validate(answer, SERVER_SCHEMA)
-    assert answer == {"type": "configured", "seq": 2, "endpointing": asdict(expected)}
+    assert answer == {"type": "configured", "seq": 2, "endpointing": asdict(expected), "format": []}
 
 
 def test_a_bad_configure_names_the_remedy_and_changes_nothing() -> None:
@@ -310,6 +329,32 @@ def test_a_bad_configure_names_the_remedy_and_changes_nothing() -> None:
     assert "silence_ms='-5'" in message["message"]
     (change, _) = session.receive_text('{"type":"configure"}')
     assert change == Configure(DEFAULT)
+
+
+def test_configure_changes_how_finals_are_formatted_and_formats_them_beside_the_raw_text() -> None:
+    session = NativeSession("s1", parse_query([("format", "punctuation")], "en"), INFO)
+    spoken = Final(0, "five zero", (Word("five", 0, 300, 0.9), Word("zero", 400, 700, 0.9)), 1440, Reason.EOU)
+
+    def formatted() -> object:
+        message = json.loads(session.event(spoken).text)
+        jsonschema.validate(message, SERVER_SCHEMA)
+        assert message["text"] == "five zero"
+        return message["formatted"]
+
+    assert json.loads(session.ready())["format"] == ["punctuation"]
+    assert formatted() == "Five zero."
+    message = only(session.receive_text('{"type":"configure","format":"roman","vad":false}'), Result)
+    assert "format='roman' is not possible" in message["message"]
+    assert formatted() == "Five zero."
+    (change, reply) = session.receive_text('{"type":"configure","format":"numerals"}')
+    assert change == Configure(DEFAULT)
+    assert isinstance(reply, Result)
+    assert json.loads(reply.text)["format"] == ["numerals"]
+    assert formatted() == "50"
+    session.receive_text('{"type":"configure","vad":true}')
+    assert formatted() == "50"
+    session.receive_text('{"type":"configure","format":""}')
+    assert formatted() is None
 
 
 def test_cancel_counts_what_the_resampler_holds_back() -> None:
@@ -339,6 +384,7 @@ def test_ready() -> None:
         "channels": 1,
         "step_ms": 160,
         "endpointing": asdict(DEFAULT),
+        "format": [],
         "limits": Limits().model_dump(),
         "resume_token": None,
         "resume_window_ms": 0,
@@ -434,6 +480,7 @@ def test_partial_final_and_done() -> None:
         "speech_end_ms": 880,
         "eou_ms": 1280,
         "commit_ms": 1440,
+        "formatted": None,
         "timing": timing,
     }
     assert done == {"type": "done", "seq": 3, "audio_ms": 5000, "utterances": 1, "reason": "end"}

@@ -98,7 +98,7 @@ async def test_the_running_server_knows_exactly_the_query_of_the_file(babble_url
     for name, schema in properties.items():
         kind = schema.get("type", "string")
         value = schema["enum"][0] if "enum" in schema else str(schema.get("minimum", 1))
-        value = "true" if kind == "boolean" else value
+        value = "true" if kind == "boolean" else schema.get("examples", [value])[0]
         outcome = await session(f"{babble_url}?{name}={value}", [END])
         assert outcome.code == 1000, (name, outcome.messages)
 

@@ -8,9 +8,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parakeet_live.formatting import make_final_formatter
 from parakeet_live.session.events import Final, Reason, Word
 from parakeet_live.transcripts import cues, to_json, to_srt, to_text, to_vtt
-from parakeet_live.transcripts.subtitles import CUE_LINES, CUE_MS, LINE_CHARACTERS
+from parakeet_live.transcripts.subtitles import CUE_LINES, CUE_MS, LINE_CHARACTERS, SHORTEST_CUE_MS
 
 
 def final(text: str, start_ms: int = 0, word_ms: int = 300, utterance: int = 0) -> Final:
@@ -73,6 +74,52 @@ def test_a_pause_inside_an_utterance_starts_a_new_cue() -> None:
     words = (Word("five", 0, 300, 1.0), Word("six", 2_000, 2_300, 1.0))
     parts = cues([Final(0, "five six", words, 3_000, Reason.EOU)])
     assert [cue.lines for cue in parts] == [("five",), ("six",)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3_000), st.integers(1, 900), st.integers(1, 12)), min_size=1, max_size=60
+    ),
+    st.integers(1, 10),
+)
+def test_every_word_is_shown_while_it_is_said(words: list[tuple[int, int, int]], per_utterance: int) -> None:
+    spoken: list[Word] = []
+    time = 0
+    for number, (pause, length, letters) in enumerate(words):
+        spoken.append(Word(f"{number}{'x' * letters}", time + pause, time + pause + length, 1.0))
+        time = spoken[-1].end_ms
+    parts = [tuple(spoken[at : at + per_utterance]) for at in range(0, len(spoken), per_utterance)]
+    shown = cues(
+        Final(number, " ".join(word.text for word in part), part, part[-1].end_ms, Reason.EOU)
+        for number, part in enumerate(parts)
+    )
+    for word in spoken:
+        (cue,) = [cue for cue in shown if word.text in " ".join(cue.lines).split()]
+        assert cue.start_ms <= word.start_ms < word.end_ms <= cue.end_ms
+    for cue in shown:
+        first, last = (" ".join(cue.lines).split()[at] for at in (0, -1))
+        times = {word.text: word for word in spoken}
+        assert cue.start_ms == times[first].start_ms
+        assert times[last].end_ms <= cue.end_ms <= max(times[last].end_ms, cue.start_ms + SHORTEST_CUE_MS)
+
+
+def test_subtitles_of_readable_text_keep_the_times_of_what_was_said() -> None:
+    formatter = make_final_formatter(["numerals", "punctuation"], "en")
+    assert formatter is not None
+    said = final("call five zero five please", start_ms=1_000)
+    assert to_srt([formatter.format(said)]) == "1\n00:00:01,000 --> 00:00:02,500\nCall 505 please.\n"
+
+
+def test_json_has_readable_text_beside_the_raw_text() -> None:
+    formatter = make_final_formatter(["numerals"], "en")
+    assert formatter is not None
+    finals = [TWO[0], final(""), TWO[1]]
+    line = to_json(finals, source="a", audio_ms=1, formatted=[formatter.format(one) for one in finals])
+    document = json.loads(line)
+    assert (document["text"], document["formatted"]) == ("five zero yes", "50 yes")
+    assert [one["formatted"] for one in document["utterances"]] == ["50", "yes"]
+    assert document["utterances"][0]["words"][0]["text"] == "five"
+    assert json.loads(to_json(finals, source="a", audio_ms=1))["formatted"] is None
 
 
 @given(

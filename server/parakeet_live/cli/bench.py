@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ from rich.console import Console
 
 from parakeet_live.audio.files import AudioFileError
 from parakeet_live.cli.bundles import BackendOption, ModelOption, check_backend, choose_bundle
-from parakeet_live.cli.console import fail, notes
+from parakeet_live.cli.console import fail, notes, write_json
 from parakeet_live.demo import RECORDING
 from parakeet_live.engine.backends import BackendChoice
 from parakeet_live.web.process import ServerStartError
@@ -136,10 +135,7 @@ def bench(
     for line in conclusions(result):
         console.print(line)
     if json_file:
-        try:
-            json_file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            fail(f"cannot write {json_file}: {error.strerror}")
+        write_json(result, json_file)
 
 
 def _counts(sweep: str) -> list[int]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parakeet_live.cli.console import fail, notes
-from parakeet_live.engine.backend import EngineError
-from parakeet_live.engine.backends import BackendChoice, check_choice
+from parakeet_live.engine.backend import Backend, EngineError
+from parakeet_live.engine.backends import BackendChoice, check_choice, open_backend
 from parakeet_models.bundle import BundleError
 from parakeet_models.hub import HubError, Store, candidates, choose, lookup, native_runtime, resolve
 from parakeet_models.layouts import AnyBundle, load_model
@@ -46,13 +46,22 @@ def start_transcriber(
     """The engine for one recording after the other; says on standard error what takes long."""
     from parakeet_live.engine.offline import Transcriber
 
-    def note(line: str) -> None:
-        notes.print(line, markup=False)
-
     try:
-        return Transcriber(bundle, step_frames, backend=backend, report=note)
+        return Transcriber(bundle, step_frames, backend=backend, report=_note)
     except EngineError as error:
         fail(str(error))
+
+
+def start_backend(bundle: AnyBundle, backend: BackendChoice, slots: int) -> Backend:
+    """The engine for many recordings at a time; says on standard error what takes long."""
+    try:
+        return open_backend(bundle, slots, backend, report=_note)
+    except EngineError as error:
+        fail(str(error))
+
+
+def _note(line: str) -> None:
+    notes.print(line, markup=False)
 
 
 def choose_bundle(model: Path | None) -> AnyBundle:

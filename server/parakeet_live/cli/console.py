@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+import json
+from pathlib import Path
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+STDOUT = Path("-")
+"""File name that stands for standard output."""
 
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
 """For notes, errors and progress: never part of a result."""
@@ -36,3 +41,15 @@ def progress_bar() -> Progress:
         redirect_stdout=False,  # rich would send results to standard error
         disable=not notes.is_terminal,
     )
+
+
+def write_json(data: dict[str, Any], file: Path) -> None:
+    """Every figure of a measurement, for programs, to ``file`` or standard output."""
+    text = json.dumps(data, indent=2) + "\n"
+    if file == STDOUT:
+        print(text, end="")
+        return
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fail(f"cannot write {file}: {error.strerror}")

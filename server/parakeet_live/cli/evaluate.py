@@ -11,11 +11,18 @@ import typer
 
 from parakeet_live.audio.files import AudioFileError
 from parakeet_live.cli.bundles import BackendOption, ModelOption, choose_bundle, start_transcriber
-from parakeet_live.cli.console import fail, progress_bar
+from parakeet_live.cli.console import STDOUT, fail, progress_bar, write_json
 from parakeet_live.engine.backends import BackendChoice
+from parakeet_live.session.endpoint_config import Preset
 
 if TYPE_CHECKING:
+    from parakeet_live.evaluation.manifest import Clip
     from parakeet_live.evaluation.runner import ClipResult
+
+BENCHMARK = "Ends of utterance"
+"""Heading of the options that belong to --endpointing."""
+TURNS = 100
+"""Utterances of each pause length and condition in the benchmark of ends of utterance."""
 
 
 def evaluate(
@@ -26,7 +33,14 @@ def evaluate(
             help="JSON Lines, one recording a line: id, audio (path relative to it), text, speaker, kind.",
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Every figure as JSON instead of tables.")] = False,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="Also write every figure to FILE; - writes them to standard output instead of tables.",
+        ),
+    ] = None,
     kinds: Annotated[
         list[str] | None,
         typer.Option("--kind", metavar="KIND", help="Only recordings of this kind; may be repeated."),
@@ -49,6 +63,30 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="Also write one line of JSON for each recording to FILE."),
     ] = None,
+    endpointing: Annotated[
+        bool,
+        typer.Option(
+            "--endpointing",
+            help="Measure ends of utterance instead, on streams composed from the recordings, with pauses, noise, "
+            "music and a telephone line (docs/endpointing-benchmark.md).",
+            rich_help_panel=BENCHMARK,
+        ),
+    ] = False,
+    presets: Annotated[
+        list[Preset] | None,
+        typer.Option(
+            "--preset", help="Only this preset; may be repeated. Default: all.", rich_help_panel=BENCHMARK
+        ),
+    ] = None,
+    turns: Annotated[
+        int,
+        typer.Option(min=1, help="Utterances of each pause length and condition.", rich_help_panel=BENCHMARK),
+    ] = TURNS,
+    seed: Annotated[int, typer.Option(min=0, help="Of the composed streams.", rich_help_panel=BENCHMARK)] = 0,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="A few utterances, to see that it works.", rich_help_panel=BENCHMARK),
+    ] = False,
 ) -> None:
     """Measure word error rate and ends of utterance.
 
@@ -56,21 +94,23 @@ def evaluate(
     text is not closed by the model within the silence; an early end is a recording that is closed before its
     speech is over. Delays count the audio that had been sent when the final came.
     """
-    from parakeet_live.evaluation.manifest import ManifestError, read_manifest
+    from parakeet_live.cli.endpointing import run_benchmark
     from parakeet_live.evaluation.report import print_report
     from parakeet_live.evaluation.runner import Padding, run_clip
     from parakeet_live.evaluation.summary import Model, clip_data, summarise, summary_data
 
-    try:
-        clips = read_manifest(manifest)
-    except ManifestError as error:
-        fail(str(error))
-    if kinds:
-        present = sorted({clip.kind for clip in clips})
-        if unknown := sorted(set(kinds) - set(present)):
-            fail(f"no recording of kind {', '.join(unknown)} in {manifest}; there are: {', '.join(present)}")
-        clips = [clip for clip in clips if clip.kind in kinds]
-
+    clips = _clips(manifest, kinds)
+    if endpointing:
+        run_benchmark(
+            clips,
+            choose_bundle(model),
+            backend=backend,
+            presets=list(dict.fromkeys(presets or Preset)),
+            turns=None if quick else turns,
+            seed=seed,
+            json_file=json_file,
+        )
+        return
     started = time.perf_counter()
     bundle = choose_bundle(model)
     transcriber = start_transcriber(bundle, backend)
@@ -95,7 +135,22 @@ def evaluate(
             details.write_text(lines, encoding="utf-8")
         except OSError as error:
             fail(f"cannot write {details}: {error.strerror}")
-    if as_json:
-        print(json.dumps(summary_data(summary), indent=2))
-    else:
+    if json_file != STDOUT:
         print_report(summary)
+    if json_file:
+        write_json(summary_data(summary), json_file)
+
+
+def _clips(manifest: Path, kinds: list[str] | None) -> list[Clip]:
+    from parakeet_live.evaluation.manifest import ManifestError, read_manifest
+
+    try:
+        clips = read_manifest(manifest)
+    except ManifestError as error:
+        fail(str(error))
+    if kinds:
+        present = sorted({clip.kind for clip in clips})
+        if unknown := sorted(set(kinds) - set(present)):
+            fail(f"no recording of kind {', '.join(unknown)} in {manifest}; there are: {', '.join(present)}")
+        clips = [clip for clip in clips if clip.kind in kinds]
+    return clips

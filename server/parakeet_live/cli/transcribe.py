@@ -20,6 +20,7 @@ from parakeet_live.audio.files import RATE, AudioFileError, describe, read_block
 from parakeet_live.cli.bundles import BackendOption, ModelOption, choose_bundle, start_transcriber
 from parakeet_live.cli.console import fail, progress_bar, report_error
 from parakeet_live.engine.backends import BackendChoice
+from parakeet_live.formatting import FinalFormatter, UnknownFormatterError, make_final_formatter, split_names
 from parakeet_live.session.events import Done, Final
 from parakeet_live.transcripts import to_json, to_srt, to_text, to_vtt
 
@@ -36,15 +37,25 @@ class Transcript:
     source: str
     audio_ms: int
     finals: Sequence[Final]
+    formatted: Sequence[Final] | None
+    """The finals in readable form, where that is asked for."""
+
+    @property
+    def shown(self) -> Sequence[Final]:
+        """What people read."""
+        return self.finals if self.formatted is None else self.formatted
 
 
 FORMATS: dict[str, Callable[[Transcript], str]] = {
-    "txt": lambda transcript: to_text(transcript.finals),
+    "txt": lambda transcript: to_text(transcript.shown),
     "json": lambda transcript: to_json(
-        transcript.finals, source=transcript.source, audio_ms=transcript.audio_ms
+        transcript.finals,
+        source=transcript.source,
+        audio_ms=transcript.audio_ms,
+        formatted=transcript.formatted,
     ),
-    "srt": lambda transcript: to_srt(transcript.finals),
-    "vtt": lambda transcript: to_vtt(transcript.finals),
+    "srt": lambda transcript: to_srt(transcript.shown),
+    "vtt": lambda transcript: to_vtt(transcript.shown),
 }
 """Formatter for each file name ending."""
 
@@ -73,6 +84,15 @@ def transcribe(
             help="Write FILE's result to DIR/FILE.txt (or .json, .srt, .vtt) instead of standard output.",
         ),
     ] = None,
+    formatting: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME,...",
+            help="Readable text: numerals (numbers as digits), punctuation (sentence case and a final mark), "
+            "or both. JSON has it beside the raw text.",
+        ),
+    ] = "",
     model: ModelOption = None,
     backend: BackendOption = BackendChoice.AUTO,
 ) -> None:
@@ -83,12 +103,19 @@ def transcribe(
     ending = _chosen_format(txt=as_text, json=as_json, srt=as_srt, vtt=as_vtt)
     targets = _targets(files, ending, output)
     bundle = choose_bundle(model)
+    language = bundle.manifest.languages[0]
+    try:
+        make_final_formatter(split_names(formatting), language)
+    except UnknownFormatterError as error:
+        fail(f"--format {formatting}: {error}")
     # Nobody waits for partials here: the largest steps are the fastest and give the same text.
     transcriber = start_transcriber(bundle, backend, bundle.manifest.step_sizes[-1])
     failed = False
     for index, name in enumerate(files):
         try:
-            transcript = _transcribe(transcriber, name)
+            transcript = _transcribe(
+                transcriber, name, make_final_formatter(split_names(formatting), language)
+            )
         except AudioFileError as error:
             report_error(str(error))
             failed = True
@@ -132,7 +159,7 @@ def _targets(files: Sequence[str], ending: str, output: Path | None) -> list[Pat
     return targets
 
 
-def _transcribe(transcriber: Transcriber, name: str) -> Transcript:
+def _transcribe(transcriber: Transcriber, name: str, formatter: FinalFormatter | None) -> Transcript:
     with _as_file(name) as path, progress_bar() as progress:
         task = progress.add_task("standard input" if name == STDIN else name, total=describe(path).seconds)
         finals: list[Final] = []
@@ -142,7 +169,8 @@ def _transcribe(transcriber: Transcriber, name: str) -> Transcript:
                 finals.append(event)
             elif isinstance(event, Done):
                 audio_ms = event.audio_ms
-        return Transcript(name, audio_ms, finals)
+        formatted = None if formatter is None else [formatter.format(final) for final in finals]
+        return Transcript(name, audio_ms, finals, formatted)
 
 
 def _counted(

@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from parakeet_live.audio.formats import MAX_CHANNELS, MAX_RATE, MIN_RATE, Encoding
 from parakeet_live.dialects.messages import PROTOCOL_VERSION, ClientMessage, CloseCode, ServerMessage
-from parakeet_live.dialects.options import EndpointingOptions
+from parakeet_live.dialects.options import StreamOptions
 
 SCHEMA_FILE = "./protocol.schema.json"
 LICENCE = {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"}
@@ -117,7 +117,7 @@ def _message(name: str, summary: str) -> dict[str, Any]:
 
 def _query() -> dict[str, Any]:
     """The query parameters of the URL, as the properties of an object."""
-    options: dict[str, Any] = TypeAdapter(EndpointingOptions).json_schema()
+    options: dict[str, Any] = TypeAdapter(StreamOptions).json_schema()
     return {
         "type": "object",
         "properties": {
@@ -137,4 +137,4 @@ def _stated(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in kind:
         kind = schema["$defs"][kind["$ref"].rpartition("/")[2]]
         kind = {name: value for name, value in kind.items() if name in ("type", "enum")}
-    return {**kind, "description": field["description"]}
+    return {**kind, **{name: field[name] for name in ("description", "examples") if name in field}}

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from parakeet_live.audio.formats import MAX_CHANNELS, MAX_RATE, MIN_RATE, Encoding
-from parakeet_live.dialects.options import Endpointing, EndpointingOptions
+from parakeet_live.dialects.options import Endpointing, StreamOptions
 from parakeet_live.session.events import Reason
 
 PROTOCOL_VERSION: Literal[1] = 1
@@ -170,6 +170,7 @@ class Ready(_Message):
     channels: int = Field(ge=1, le=MAX_CHANNELS)
     step_ms: int = Field(gt=0, description="Audio per recognition step: partials come at most this often.")
     endpointing: Endpointing = Field(description="When utterances end.")
+    format: list[str] = Field(description="Formatters of finals, in the order in which they are applied.")
     limits: Limits
 
 
@@ -228,6 +229,7 @@ class Final(NumberedMessage):
         ge=0, description="When the model ended the utterance (see `eou`); null if it did not."
     )
     commit_ms: int = Field(ge=0, description="When this final was decided on; the same as `audio_ms`.")
+    formatted: str | None = Field(description="`text` made readable; null unless `format` asks for it.")
     timing: Timing | None = Field(default=None, description="null where nothing was measured.")
 
 
@@ -243,6 +245,7 @@ class Configured(NumberedMessage):
 
     type: Literal["configured"] = "configured"
     endpointing: Endpointing
+    format: list[str]
 
 
 class Error(_Message):
@@ -306,8 +309,8 @@ class Cancel(_Message):
     type: Literal["cancel"]
 
 
-class Configure(EndpointingOptions):
-    """Change when utterances end, from the audio sent next on."""
+class Configure(StreamOptions):
+    """Change when utterances end, from the audio sent next on, and how finals are formatted, from the next one on."""
 
     type: Literal["configure"]
 

@@ -18,6 +18,7 @@ from parakeet_live.dialects.options import Endpointing, explained
 from parakeet_live.dialects.query import StreamRequest
 from parakeet_live.dialects.quoting import shown
 from parakeet_live.dialects.rendering import message_of
+from parakeet_live.formatting import UnknownFormatterError, make_final_formatter, split_names
 from parakeet_live.session import events
 from parakeet_live.session.endpoint_config import EndpointingConfig
 from parakeet_models.mel import Float32
@@ -125,6 +126,7 @@ class NativeSession:
         self._declared = request.audio
         self._endpointing = request.endpointing
         """What was asked for last."""
+        self._formatter = request.formatter
         self._info = info
         self._resume_token = resume_token
         self._seq = 0
@@ -163,12 +165,16 @@ class NativeSession:
             channels=audio.channels,
             step_ms=self._info.step_ms,
             endpointing=Endpointing.of(self._endpointing),
+            format=self._format,
             limits=self._info.limits,
         ).model_dump_json()
 
     def event(self, event: events.Event) -> Result:
         """A result of the recogniser as a message."""
-        message = message_of(event, self._next_seq(), self._end_reason)
+        formatted = None
+        if self._formatter and isinstance(event, events.Final):
+            formatted = self._formatter.format(event).text
+        message = message_of(event, self._next_seq(), self._end_reason, formatted)
         return _result(
             message,
             replaceable=isinstance(event, events.Partial),
@@ -255,13 +261,23 @@ class NativeSession:
                 # What the resampler holds back is dropped with the rest, but it counts as audio received.
                 return [*self._audio(self._decoder.flush()), Cancel()]
             case messages.Configure():
-                self._endpointing = message_in.applied_to(self._endpointing)
-                return [Configure(self._endpointing), self._configured()]
+                return self._configure(message_in)
         return self._end()
 
-    def _configured(self) -> Result:
+    @property
+    def _format(self) -> list[str]:
+        return list(self._formatter.names) if self._formatter else []
+
+    def _configure(self, change: messages.Configure) -> list[Action]:
+        if change.format is not None:
+            try:
+                self._formatter = make_final_formatter(split_names(change.format), self._info.languages[0])
+            except UnknownFormatterError as error:
+                return self._bad_message(f"format={shown(change.format)} is not possible: {error}")
+        self._endpointing = change.applied_to(self._endpointing)
         endpointing = Endpointing.of(self._endpointing)
-        return _result(messages.Configured(seq=self._next_seq(), endpointing=endpointing))
+        answer = messages.Configured(seq=self._next_seq(), endpointing=endpointing, format=self._format)
+        return [Configure(self._endpointing), _result(answer)]
 
     def _bad_message(self, message: str) -> list[Action]:
         """Answer a message that is not understood; a client that sends nothing else is closed in the end."""

@@ -73,6 +73,17 @@ class EndpointingOptions(BaseModel):
         return replace(config, **stated)
 
 
+class StreamOptions(EndpointingOptions):
+    """Everything beside the audio: when an utterance ends, and how finals are made readable."""
+
+    format: str | None = Field(
+        default=None,
+        max_length=400,
+        description="Formatters of finals, separated by commas; an empty string for none.",
+        examples=["numerals,punctuation"],
+    )
+
+
 _NUMBERS = [name for name in EndpointingOptions.model_fields if name != "endpointing"]
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from parakeet_live.audio.formats import MAX_CHANNELS, MAX_RATE, MIN_RATE, DeclaredFormat, Encoding
-from parakeet_live.dialects.options import EndpointingOptions, explained
+from parakeet_live.dialects.options import EndpointingOptions, StreamOptions, explained
 from parakeet_live.dialects.quoting import shown
+from parakeet_live.formatting import FinalFormatter, UnknownFormatterError, make_final_formatter, split_names
 from parakeet_live.session.endpoint_config import DEFAULT, EndpointingConfig
 
 AUDIO_NAMES = ("encoding", "sample_rate", "channels")
@@ -25,14 +26,16 @@ class StreamRequest:
 
     audio: DeclaredFormat = field(default_factory=DeclaredFormat)
     endpointing: EndpointingConfig = DEFAULT
+    formatter: FinalFormatter | None = None
+    """Makes finals readable; None where raw text is all that is wanted."""
 
 
-def parse_query(items: Iterable[tuple[str, str]]) -> StreamRequest:
-    """Query parameters to a request. Raises BadParameterError.
+def parse_query(items: Iterable[tuple[str, str]], language: str) -> StreamRequest:
+    """Query parameters to a request; ``language`` is the model's. Raises BadParameterError.
 
     Unknown parameters are refused, not ignored: a misspelt ``sample_rate`` would silently give wrong text.
     """
-    possible = (*AUDIO_NAMES, *EndpointingOptions.model_fields)
+    possible = (*AUDIO_NAMES, *StreamOptions.model_fields)
     values: dict[str, str] = {}
     for name, value in items:
         if name not in possible:
@@ -42,7 +45,7 @@ def parse_query(items: Iterable[tuple[str, str]]) -> StreamRequest:
         if name in values:
             raise BadParameterError(f"query parameter {name} is given more than once; give it once")
         values[name] = value
-    return StreamRequest(_audio(values), _endpointing(values))
+    return StreamRequest(_audio(values), _endpointing(values), _formatter(values, language))
 
 
 def _audio(values: dict[str, str]) -> DeclaredFormat:
@@ -79,3 +82,10 @@ def _endpointing(values: dict[str, str]) -> EndpointingConfig:
         return EndpointingOptions.model_validate_strings(stated).applied_to(DEFAULT)
     except ValidationError as error:
         raise BadParameterError(explained(error)) from error
+
+
+def _formatter(values: dict[str, str], language: str) -> FinalFormatter | None:
+    try:
+        return make_final_formatter(split_names(values.get("format", "")), language)
+    except UnknownFormatterError as error:
+        raise BadParameterError(f"format={shown(values['format'])} is not possible: {error}") from error

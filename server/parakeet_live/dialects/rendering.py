@@ -6,8 +6,13 @@ from parakeet_live.dialects import messages
 from parakeet_live.session import events
 
 
-def message_of(event: events.Event, seq: int, end_reason: messages.EndReason) -> messages.EventMessage:
-    """Message ``seq``, which tells a client about ``event``; ``end_reason`` is why the session ends, if it does."""
+def message_of(
+    event: events.Event, seq: int, end_reason: messages.EndReason, formatted: str | None = None
+) -> messages.EventMessage:
+    """Message ``seq``, which tells a client about ``event``.
+
+    ``end_reason`` is why the session ends, if it does; ``formatted`` the readable text of a final.
+    """
     match event:
         case events.SpeechStarted():
             return messages.SpeechStarted(seq=seq, audio_ms=event.audio_ms)
@@ -34,6 +39,7 @@ def message_of(event: events.Event, seq: int, end_reason: messages.EndReason) ->
                 speech_end_ms=event.speech_end_ms,
                 eou_ms=event.eou_ms,
                 commit_ms=event.audio_ms,
+                formatted=formatted,
                 timing=_timing(event.timing),
             )
         case events.Cancelled():

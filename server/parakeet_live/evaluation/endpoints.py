@@ -1,7 +1,8 @@
 """Judges ends of utterance: was the end found, was it early, how long after the speech did it come?
 
-A clip of the manifest is one utterance followed by silence, so exactly one end of utterance is right: one
-final with reason ``eou`` after the last word. All times are milliseconds of audio time from the clip's start.
+A clip of the manifest is one utterance followed by silence, so exactly one end is right, after the last word. There
+are two views of it: the *eager* end, when the model says so, and the *final*, which commits it. All times are
+milliseconds of audio time from the clip's start.
 """
 
 from __future__ import annotations
@@ -9,73 +10,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from parakeet_live.session.events import Final, Reason
-
-SPEECH_BELOW_PEAK_DB = 30.0
-"""Sound within this of the clip's loudest 10 ms counts as speech; the rest is breath, room or line noise."""
-LEVEL_WINDOW_MS = 10
+from parakeet_live.engine.together import Heard
+from parakeet_live.session.events import Eou, Final, Resumed
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """A final and the moment it came."""
+class End:
+    """One view of a clip's end."""
 
-    final: Final
-    heard_ms: int
-    """Audio handed over when the final came: what a live speaker waits for, computing time aside. It is later
-    than ``final.audio_ms``, because the model looks ahead and works in steps."""
-    live: bool
-    """False where it came only because the stream ended."""
+    missed: bool
+    """It did not come within the silence after the clip."""
+    early: bool
+    """One came before the speech was over, or words came after it."""
+    delay_ms: int | None
+    """From the clip's last sample; ``None`` where the end was missed or came too soon."""
+    delay_from_speech_ms: int | None
+    """From the last sound at speech level; the same exceptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfUtterance:
     """How one clip was ended."""
 
-    missed: bool
-    """The text was not closed by the model's end of utterance within the silence after the clip."""
-    early: bool
-    """An end was committed before the speech was over: the turn was cut."""
-    delay_ms: int | None
-    """From the clip's last sample to the final; ``None`` where the end was missed or came too soon."""
-    delay_from_speech_ms: int | None
-    """From the last sound at speech level to the final; the same exceptions."""
+    eager: End
+    """By the model's own end of utterance. Where it is early, the final may still be right."""
+    final: End
+    """By a final, whatever its reason."""
 
 
-def speech_end_ms(samples: NDArray[np.float32], rate: int) -> int:
-    """End of the last window at speech level; 0 for a silent clip. ``samples``: float32[n] at ``rate`` Hz."""
-    window = rate * LEVEL_WINDOW_MS // 1000
-    count = -(-len(samples) // window)
-    if count == 0:
-        return 0
-    padded = np.zeros(count * window, dtype=np.float64)
-    padded[: len(samples)] = samples
-    power = np.mean(padded.reshape(count, window) ** 2, axis=1)
-    threshold = power.max() * 10 ** (-SPEECH_BELOW_PEAK_DB / 10)
-    loud = np.flatnonzero((power >= threshold) & (power > 0))
-    if len(loud) == 0:
-        return 0
-    return min((int(loud[-1]) + 1) * LEVEL_WINDOW_MS, len(samples) * 1000 // rate)
-
-
-def judge_end(commits: Sequence[Commit], *, clip_end_ms: int, speech_end_ms: int) -> EndOfUtterance:
-    """Judges all finals of one clip that was streamed with silence after it."""
-    last_text = max((index for index, commit in enumerate(commits) if commit.final.text), default=-1)
-    ends = [
-        (index, commit)
-        for index, commit in enumerate(commits)
-        if commit.live and commit.final.reason is Reason.EOU
+def judge_end(heard: Sequence[Heard], *, clip_end_ms: int, speech_end_ms: int) -> EndOfUtterance:
+    """Judges all events of one clip that was streamed with silence after it."""
+    texts = [index for index, item in enumerate(heard) if isinstance(item.event, Final) and item.event.text]
+    finals = [(index, heard[index].heard_ms) for index in texts if heard[index].live]
+    claims = [
+        (index, item.heard_ms)
+        for index, item in enumerate(heard)
+        if isinstance(item.event, Eou) and item.live
     ]
-    early = any(index < last_text or commit.heard_ms < speech_end_ms for index, commit in ends)
-    closing = next((commit for index, commit in ends if index >= last_text), None)
-    if closing is None or closing.heard_ms < speech_end_ms:
-        return EndOfUtterance(closing is None, early, delay_ms=None, delay_from_speech_ms=None)
-    return EndOfUtterance(
-        missed=False,
-        early=early,
-        delay_ms=closing.heard_ms - clip_end_ms,
-        delay_from_speech_ms=closing.heard_ms - speech_end_ms,
-    )
+    resumed = [index for index, item in enumerate(heard) if isinstance(item.event, Resumed)]
+    last_text = max(texts, default=-1)
+    # A claim stands if no word followed: neither in its own utterance nor in one after it.
+    last_word = max([*resumed, *texts[:-1]], default=-1)
+
+    def end(times: Sequence[tuple[int, int]], from_index: int) -> End:
+        early = any(index < from_index or time < speech_end_ms for index, time in times)
+        closing = next((time for index, time in times if index >= from_index), None)
+        if closing is None or closing < speech_end_ms:
+            return End(closing is None, early, delay_ms=None, delay_from_speech_ms=None)
+        return End(False, early, closing - clip_end_ms, closing - speech_end_ms)
+
+    return EndOfUtterance(eager=end(claims, last_word + 1), final=end(finals, last_text))

@@ -27,7 +27,7 @@ def print_report(summary: Summary) -> None:
     filling = "digital silence" if padding.noise_dbfs is None else f"noise at {padding.noise_dbfs:g} dBFS"
     console.print(
         f"Each recording was followed by {padding.milliseconds} ms of {filling}. "
-        "EOU delays: p50 / p90 / p95 in milliseconds of audio."
+        "Eager ends are the model's, finals commit them; after speech: p50 / p90 / p95 in milliseconds of audio."
     )
     console.print(f"{model.name}: {model.bytes / 1e6:.1f} MB, loaded in {model.load_seconds:.2f} s")
     console.print(
@@ -39,20 +39,26 @@ def print_report(summary: Summary) -> None:
 def _table(title: str, groups: Sequence[Group]) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(title.rpartition("by ")[2], no_wrap=True)
-    for heading in ("clips", "words", "WER", "missed", "early"):
+    for heading in ("clips", "words", "WER"):
         table.add_column(heading, justify="right")
-    table.add_column("EOU after last sample", justify="right")
-    table.add_column("after speech", justify="right")
+    for view in ("eager", "final"):
+        for heading in (f"{view} missed", "early", "after speech"):
+            table.add_column(heading, justify="right")
     for group in groups:
         table.add_row(
             group.name,
             str(group.clips),
             str(group.words.reference_words),
             _percent(group.words.wer),
-            _percent(group.missed / group.clips),
-            _percent(group.early / group.clips),
-            _delays(group.delay_ms),
-            _delays(group.delay_from_speech_ms),
+            *(
+                text
+                for ends in (group.eager, group.final)
+                for text in (
+                    _percent(ends.missed / group.clips),
+                    _percent(ends.early / group.clips),
+                    _delays(ends.delay_from_speech_ms),
+                )
+            ),
         )
     return table
 

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from parakeet_live.audio.files import RATE, read_blocks
 from parakeet_live.engine.offline import Transcriber
-from parakeet_live.evaluation.endpoints import Commit, EndOfUtterance, judge_end, speech_end_ms
+from parakeet_live.engine.together import BLOCK_MS, Heard
+from parakeet_live.evaluation.endpoints import EndOfUtterance, judge_end
 from parakeet_live.evaluation.manifest import Clip
 from parakeet_live.evaluation.normalise import normalise
+from parakeet_live.evaluation.speech import speech_end_ms
 from parakeet_live.evaluation.words import WordCounts, compare
 from parakeet_live.session.events import Final
 
-BLOCK = RATE // 50
-"""Samples handed over at a time: 20 ms, the grain of all measured delays."""
+BLOCK = RATE * BLOCK_MS // 1000
+"""Samples handed over at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class ClipResult:
     transcript: str
     words: WordCounts
     end: EndOfUtterance
-    commits: tuple[Commit, ...]
+    heard: tuple[Heard, ...]
+    """Everything the session reported."""
     clip_ms: int
     speech_end_ms: int
     audio_ms: int
@@ -62,11 +65,13 @@ def run_clip(transcriber: Transcriber, clip: Clip, padding: Padding) -> ClipResu
     speech = np.concatenate([np.empty(0, dtype=np.float32), *read_blocks(clip.audio)])
     audio = np.concatenate([speech, padding.samples()])
     wall, cpu = time.perf_counter(), time.process_time()
-    commits = tuple(_commits(transcriber, audio))
+    heard = tuple(_events(transcriber, audio))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 
     reference = normalise(clip.text, clip.kind)
-    transcript = normalise(" ".join(commit.final.text for commit in commits), clip.kind)
+    transcript = normalise(
+        " ".join(item.event.text for item in heard if isinstance(item.event, Final)), clip.kind
+    )
     clip_ms = len(speech) * 1000 // RATE
     speech_ms = speech_end_ms(speech, RATE)
     return ClipResult(
@@ -74,8 +79,8 @@ def run_clip(transcriber: Transcriber, clip: Clip, padding: Padding) -> ClipResu
         reference=reference,
         transcript=transcript,
         words=compare(reference, transcript),
-        end=judge_end(commits, clip_end_ms=clip_ms, speech_end_ms=speech_ms),
-        commits=commits,
+        end=judge_end(heard, clip_end_ms=clip_ms, speech_end_ms=speech_ms),
+        heard=heard,
         clip_ms=clip_ms,
         speech_end_ms=speech_ms,
         audio_ms=len(audio) * 1000 // RATE,
@@ -84,8 +89,8 @@ def run_clip(transcriber: Transcriber, clip: Clip, padding: Padding) -> ClipResu
     )
 
 
-def _commits(transcriber: Transcriber, audio: NDArray[np.float32]) -> Iterator[Commit]:
-    """Every final, with the audio that had been handed over when it came. ``audio``: float32[n] at 16 kHz."""
+def _events(transcriber: Transcriber, audio: NDArray[np.float32]) -> Iterator[Heard]:
+    """Every event, with the audio that had been handed over when it came. ``audio``: float32[n] at 16 kHz."""
     position = 0
     ended = False
 
@@ -97,5 +102,4 @@ def _commits(transcriber: Transcriber, audio: NDArray[np.float32]) -> Iterator[C
         ended = True
 
     for event in transcriber.stream(blocks()):
-        if isinstance(event, Final):
-            yield Commit(event, heard_ms=position * 1000 // RATE, live=not ended)
+        yield Heard(event, heard_ms=position * 1000 // RATE, live=not ended)

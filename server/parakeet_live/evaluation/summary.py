@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from parakeet_live.evaluation.endpoints import End
 from parakeet_live.evaluation.runner import ClipResult, Padding
 from parakeet_live.evaluation.words import WordCounts, total
+from parakeet_live.session.events import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +23,30 @@ class Delays:
 
 
 @dataclass(frozen=True, slots=True)
+class Ends:
+    """One view of the ends of a set of clips."""
+
+    missed: int
+    """Clips whose end did not come."""
+    early: int
+    """Clips with an end before their speech was over."""
+    delay_ms: Delays
+    """After the clip's last sample."""
+    delay_from_speech_ms: Delays
+    """After the last sound at speech level."""
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Figures over a set of clips."""
 
     name: str
     clips: int
     words: WordCounts
-    missed: int
-    """Clips whose end of utterance did not come."""
-    early: int
-    """Clips that were cut before the end of the speech."""
-    delay_ms: Delays
-    """After the clip's last sample."""
-    delay_from_speech_ms: Delays
-    """After the last sound at speech level."""
+    eager: Ends
+    """The model's own ends of utterance."""
+    final: Ends
+    """The finals that commit them, whatever their reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +139,14 @@ def clip_data(result: ClipResult) -> dict[str, object]:
         "speech_end_ms": result.speech_end_ms,
         "finals": [
             {
-                "text": commit.final.text,
-                "reason": commit.final.reason.value,
-                "audio_ms": commit.final.audio_ms,
-                "heard_ms": commit.heard_ms,
-                "live": commit.live,
+                "text": item.event.text,
+                "reason": item.event.reason.value,
+                "audio_ms": item.event.audio_ms,
+                "heard_ms": item.heard_ms,
+                "live": item.live,
             }
-            for commit in result.commits
+            for item in result.heard
+            if isinstance(item.event, Final)
         ],
     }
 
@@ -144,11 +157,17 @@ def _by(results: Sequence[ClipResult], key: Callable[[ClipResult], str]) -> list
 
 
 def _group(name: str, results: Sequence[ClipResult]) -> Group:
-    ends = [result.end for result in results]
     return Group(
         name=name,
         clips=len(results),
         words=total(result.words for result in results),
+        eager=_ends([result.end.eager for result in results]),
+        final=_ends([result.end.final for result in results]),
+    )
+
+
+def _ends(ends: Sequence[End]) -> Ends:
+    return Ends(
         missed=sum(end.missed for end in ends),
         early=sum(end.early for end in ends),
         delay_ms=_delays(end.delay_ms for end in ends),
@@ -178,10 +197,10 @@ def _group_data(group: Group) -> dict[str, object]:
         "name": group.name,
         "clips": group.clips,
         **_words_data(group.words),
-        "missed": group.missed,
-        "early": group.early,
-        "missed_rate": group.missed / group.clips,
-        "early_rate": group.early / group.clips,
-        "delay_ms": asdict(group.delay_ms),
-        "delay_from_speech_ms": asdict(group.delay_from_speech_ms),
+        "eager": _ends_data(group.eager, group.clips),
+        "final": _ends_data(group.final, group.clips),
     }
+
+
+def _ends_data(ends: Ends, clips: int) -> dict[str, object]:
+    return {**asdict(ends), "missed_rate": ends.missed / clips, "early_rate": ends.early / clips}

@@ -1,7 +1,8 @@
 """SRT and WebVTT subtitles made from the words of finals.
 
 An utterance can be longer than anyone can read at once, so it is cut into cues at word borders: at most two
-lines of 42 characters, seven seconds, and never across a pause of more than a second.
+lines of 42 characters, seven seconds, and never across a pause of more than a second. A single word is never
+cut, however long it is or lasts.
 """
 
 from __future__ import annotations

@@ -49,6 +49,11 @@ class StreamService:
         self._recognizer = recognizer
         self._clock: asyncio.Task[None] | None = None
 
+    @property
+    def language(self) -> str:
+        """Tag of the language that the model is for, or mostly for."""
+        return self._recognizer.languages[0]
+
     def arrive(self, on_change: Callable[[], None]) -> Ticket | None:
         """A client wants a stream: its ticket, or None if it must go away."""
         return None if self.draining else self.admission.arrive(on_change)

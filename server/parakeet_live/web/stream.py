@@ -44,7 +44,7 @@ async def serve_stream(websocket: WebSocket, service: StreamService, access: Acc
     """Serve one connection from the handshake to the close. Raises AccessDeniedError or KeyLimitError before it."""
     try:
         claim, query = parse_resume(websocket.query_params.multi_items())
-        request = parse_query(query)
+        request = parse_query(query, service.language)
     except BadParameterError as error:
         await refuse_stream(websocket, ErrorCode.BAD_PARAMETER, str(error), CloseCode.POLICY)
         return
