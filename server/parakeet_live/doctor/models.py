@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from parakeet_live.doctor.findings import Finding, Level
@@ -71,5 +72,5 @@ def _damage(candidate: Candidate) -> str:
 
 def _short(path: Path) -> str:
     """Without the name of the user: reports are pasted into issues."""
-    home = Path.home()
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() fails for users without a home
     return str("~" / path.relative_to(home)) if path.is_relative_to(home) else str(path)
