@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -20,11 +23,15 @@ from parakeet_live.doctor.linux import check_linux
 from parakeet_live.doctor.mac import check_mac, read_mac
 from parakeet_live.doctor.measure import Speed, speed_findings
 from parakeet_live.doctor.ports import check_port
+from parakeet_live.doctor.report import markdown
 from parakeet_live.doctor.software import check_software
 from parakeet_live.doctor.verify import Outcome
+from parakeet_live.engine.backend import EngineError
 from parakeet_models.bundle import Bundle, embedded_bundle
+from parakeet_models.coreml_runtime import RUNTIME_VARIABLE
 from parakeet_models.hub import DIRECTORY_VARIABLE, Runtime, Store
 
+DIGIT = Path(__file__).parents[1] / "data" / "audio" / "fsdd_jackson_7_0.flac"
 SW_VERS = "ProductName:\t\tmacOS\nProductVersion:\t\t15.1\nBuildVersion:\t\t24B83\n"
 MACBOOK = """\
 machdep.cpu.brand_string: Apple M2 Pro
@@ -260,6 +267,50 @@ def test_a_report_to_paste(random_bundle: Bundle) -> None:
     assert "| reference: tiny-en | " in report
     assert "of the tokens as in reference: tiny-en" in report
     assert "Not checked, because it takes a Mac" in report
+
+
+def test_core_ml_on_every_compute_unit(
+    random_bundle: Bundle, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interpreted, where a Mac would compute; the packages are real."""
+    pytest.importorskip("coremltools")
+    from support.coreml_bundle import INTERPRETER, packaged
+
+    tests = str(Path(__file__).parents[1])
+    monkeypatch.setenv(RUNTIME_VARIABLE, INTERPRETER)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([tests, *sys.path]))
+    monkeypatch.setattr(
+        "parakeet_live.doctor.verify.RECORDING", DIGIT
+    )  # interpreting takes longer than listening
+    bundle = packaged(random_bundle, tmp_path_factory.mktemp("packages") / "bundle", steps=(2,))
+    result = doctor(
+        "--json",
+        "--model",
+        bundle.directory,
+        "--verify",
+        "--reference",
+        random_bundle.directory,
+        "--seconds",
+        "0",
+    )
+    assert result.exit_code == 0, result.output
+    reference, *trials = json.loads(result.stdout)["verify"]
+    assert reference["name"] == "reference: random"
+    assert [trial["name"] for trial in trials] == ["CPU_ONLY", "CPU_AND_GPU", "CPU_AND_NE", "ALL"]
+    assert len(reference["tokens"]) > 2
+    for trial in trials:
+        assert (trial["agreement"], trial["largest_shift"], trial["error"]) == (1.0, 0, "")
+
+
+def test_core_ml_packages_where_there_is_no_core_ml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **options: object) -> NoReturn:
+        raise EngineError("Core ML packages run on macOS only")
+
+    monkeypatch.setattr("parakeet_live.doctor.verify.open_backend", refuse)
+    checkup = check_up(Request(seconds=0, verify=True), Store(tmp_path), Runtime.ONNX)
+    assert all(outcome.error for outcome in checkup.outcomes)
+    assert "does not run: Core ML packages run on macOS only" in checkup.findings[-1].value
+    assert "run on macOS only" in "\n".join(markdown(checkup))
 
 
 def test_reference_needs_verify() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from parakeet_models.bundle import EMBEDDED_NAME, BundleError, embedded_bundle, 
 from parakeet_models.hub.catalogue import CATALOGUE, Runtime, Standing, find, lookup
 from parakeet_models.hub.errors import HubError
 from parakeet_models.hub.store import Store, Stored
+
+STATE_MACOS = 15
+"""First one with Core ML's states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,18 @@ def _converted(stored: Stored, native: Runtime) -> Candidate:
     except BundleError as error:
         return Candidate(stored.name, stored.directory, native, True, 0, "", f"is broken: {error}")
     runtime = Runtime(manifest.runtime)
-    problem = "has random weights" if manifest.weights_origin == "random" else _elsewhere(runtime, native)
+    problem = _elsewhere(runtime, native)
+    if manifest.weights_origin == "random":
+        problem = "has random weights"
+    elif manifest.coreml is not None and manifest.coreml.state == "mlstate" and 0 < _macos() < STATE_MACOS:
+        problem = f"keeps its caches in Core ML's states, which macOS {STATE_MACOS} has"
     size = sum(file.bytes for file in manifest.files)
     return Candidate(stored.name, stored.directory, runtime, True, size, manifest.licence, problem)
+
+
+def _macos() -> int:
+    """The major version of macOS, 0 elsewhere."""
+    return int(platform.mac_ver()[0].partition(".")[0] or 0)
 
 
 def _elsewhere(runtime: Runtime, native: Runtime) -> str:

@@ -36,7 +36,8 @@ def doctor(
         Path | None,
         typer.Option(
             metavar="NAME|BUNDLE_DIR",
-            help="With --verify: an ONNX bundle of the same network to compare with. Default: the first way to run.",
+            help="With --verify: an ONNX bundle of the same network to compare with. "
+            "Default: one that is here, else the first way to run.",
         ),
     ] = None,
     seconds: Annotated[

@@ -17,8 +17,8 @@ from parakeet_live.doctor.ports import check_port
 from parakeet_live.doctor.software import check_software
 from parakeet_live.doctor.verify import Outcome, run_trial, trials
 from parakeet_live.engine.backend import EngineError
-from parakeet_models.bundle import BundleError
-from parakeet_models.hub import Runtime, Store
+from parakeet_models.bundle import Bundle, BundleError, read_manifest
+from parakeet_models.hub import Runtime, Store, candidates
 from parakeet_models.layouts import AnyBundle, load_model
 
 ONLY_ON_A_MAC = (
@@ -82,7 +82,7 @@ def check_up(
             speed = measure(bundle, seconds=request.seconds, report=report)
             findings += speed_findings(speed)
         if request.verify:
-            outcomes = _verify(bundle, request.reference, report)
+            outcomes = _verify(bundle, request.reference or _same_network(bundle, store, native), report)
             findings += [_compared(outcome, outcomes[0]) for outcome in outcomes]
     except (BundleError, EngineError) as error:
         findings.append(Finding("model", str(error), Level.PROBLEM, "name another one with --model"))
@@ -100,6 +100,15 @@ def _computer(request: Request, system: str, native: Runtime, run: Run) -> Itera
         yield Finding("machine", f"{platform.processor() or platform.machine()}, {platform.platform()}")
     yield from check_software(native)
     yield check_port(request.host, request.port)
+
+
+def _same_network(bundle: AnyBundle, store: Store, native: Runtime) -> Path | None:
+    """An ONNX bundle here that was converted from the same network as these Core ML packages."""
+    if not isinstance(bundle, Bundle) or bundle.manifest.runtime != "coreml":
+        return None
+    onnx = [here for here in candidates(store, native) if here.converted and here.runtime is Runtime.ONNX]
+    names = {here.directory: read_manifest(here.directory).name for here in onnx if not here.problem}
+    return next((directory for directory, name in names.items() if name == bundle.manifest.name), None)
 
 
 def _verify(bundle: AnyBundle, reference: Path | None, report: Report) -> list[Outcome]:

@@ -72,5 +72,5 @@ def _damage(candidate: Candidate) -> str:
 
 def _short(path: Path) -> str:
     """Without the name of the user: reports are pasted into issues."""
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() fails for users without a home
+    home = Path(os.path.expanduser("~"))
     return str("~" / path.relative_to(home)) if path.is_relative_to(home) else str(path)

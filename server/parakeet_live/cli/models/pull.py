@@ -76,9 +76,12 @@ def pull_model(
 def _next_step(entry: Entry, directory: Path, store: Store) -> str:
     if entry.runtime is not Runtime.NEMO:
         return f"parakeet-live serve --model {entry.name}"
-    out = store.directory("eou-120m-int8")
     # In the directory of models it is found by its name, and chosen when no model is named.
-    return f"parakeet-live models convert {directory / entry.needed[0]} --precision int8 --out {out}"
+    if native_runtime() is Runtime.COREML:
+        options, out = "--to coreml", store.directory("eou-120m-coreml")
+    else:
+        options, out = "--precision int8", store.directory("eou-120m-int8")
+    return f"parakeet-live models convert {directory / entry.needed[0]} {options} --out {out}"
 
 
 def _download_bar() -> Progress:
