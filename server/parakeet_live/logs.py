@@ -1,10 +1,11 @@
-"""Logs on standard error: text for people or JSON for programs, with the id of the request, and without secrets."""
+"""Logs, on standard error or in a file: text for people or JSON for programs, with request ids, without secrets."""
 
 from __future__ import annotations
 
 import logging
 import re
 import time
+from logging.handlers import WatchedFileHandler
 
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
@@ -26,9 +27,13 @@ ever logged on purpose; this is for what other libraries put into messages and t
 
 
 def configure_logging(settings: Settings) -> None:
-    """Everything of this process goes to standard error, in the wanted format, from the wanted level on."""
+    """Everything of this process goes to standard error or the log file, in the wanted format, from this level on.
+
+    Raises:
+        OSError: the log file cannot be written.
+    """
     logging.Formatter.converter = time.gmtime
-    handler = _ScrubbingHandler()
+    handler = _FileHandler(settings.log_file) if settings.log_file else _StreamHandler()
     handler.addFilter(_add_request_id)
     if settings.log_format is LogFormat.JSON:
         handler.setFormatter(
@@ -51,7 +56,14 @@ def scrub(text: str) -> str:
     return text
 
 
-class _ScrubbingHandler(logging.StreamHandler):  # type: ignore[type-arg]
+class _StreamHandler(logging.StreamHandler):  # type: ignore[type-arg]
+    def format(self, record: logging.LogRecord) -> str:
+        return scrub(super().format(record))
+
+
+class _FileHandler(WatchedFileHandler):
+    """Opens its file again when that was moved away, as newsyslog and logrotate do."""
+
     def format(self, record: logging.LogRecord) -> str:
         return scrub(super().format(record))
 

@@ -256,7 +256,12 @@ class Access(BaseModel):
 class Logging(BaseModel):
     """Logs"""
 
-    log_level: LogLevel = Field(default=LogLevel.INFO, description="What to log on standard error.")
+    log_level: LogLevel = Field(default=LogLevel.INFO, description="What to log.")
+    log_file: Path | None = Field(
+        default=None,
+        description="Log to this file instead of standard error. It is opened again when newsyslog or logrotate has "
+        "moved it away.",
+    )
     log_format: LogFormat = Field(
         default=LogFormat.TEXT, description="Lines for people, or one JSON object a line for programs."
     )

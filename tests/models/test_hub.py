@@ -36,6 +36,7 @@ from parakeet_models.hub import (
     read_lock,
 )
 from support.hub import HubStandIn, Repository, running_hub
+from support.layouts.look_alikes import LookAlikes
 
 TIMEOUT = 60
 DIGIT = Path(__file__).parents[1] / "data" / "audio" / "fsdd_jackson_7_0.flac"
@@ -418,6 +419,34 @@ def test_a_disk_that_fills_up_meanwhile(
     filler.write_bytes(b"")
     user.run("models", "pull", ENTRY.name)
     assert hub.bodies(ENCODER)[-1].startswith("bytes=")
+
+
+# from the hub to text
+
+
+@pytest.mark.parametrize("name", ["eou-120m-onnx", "eou-120m-onnx-int8"])
+def test_published_files_run_once_pulled(
+    name: str, hub: HubStandIn, user: User, look_alikes: LookAlikes
+) -> None:
+    """Look-alikes of what is published, with the embedded model's weights."""
+    entry = find(name)
+    files = look_alikes.directory({"eou-120m-onnx": "altunenes", "eou-120m-onnx-int8": "soniqo-onnx"}[name])
+    hub.add(entry.repository, files, prefix=f"{entry.folder}/" if entry.folder else "")
+    user.run("models", "pull", name)
+    said = user.run("transcribe", DIGIT)
+    assert f"model {name} (published, onnx; the best that is here; --model picks another)" in said
+    assert said.splitlines()[-1] == "seven"
+
+
+def test_published_core_ml_packages_run_once_pulled(
+    hub: HubStandIn, user: User, look_alikes: LookAlikes, interpreter: None
+) -> None:
+    pytest.importorskip("coremltools")
+    hub.add(COREML.repository, look_alikes.directory("soniqo"))
+    user.run("models", "pull", COREML.name)
+    said = user.run("transcribe", DIGIT, "--model", COREML.name)
+    assert said.splitlines()[-1] == "seven"
+    assert "runs on a Mac with Apple silicon only" in user.run("models", "list", "--json")
 
 
 # the catalogue, and which model runs

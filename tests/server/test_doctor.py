@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +26,6 @@ from parakeet_live.doctor.software import check_software
 from parakeet_live.doctor.verify import Outcome
 from parakeet_live.engine.backend import EngineError
 from parakeet_models.bundle import Bundle, embedded_bundle
-from parakeet_models.coreml_runtime import RUNTIME_VARIABLE
 from parakeet_models.hub import DIRECTORY_VARIABLE, Runtime, Store
 
 DIGIT = Path(__file__).parents[1] / "data" / "audio" / "fsdd_jackson_7_0.flac"
@@ -270,34 +267,18 @@ def test_a_report_to_paste(random_bundle: Bundle) -> None:
 
 
 def test_core_ml_on_every_compute_unit(
-    random_bundle: Bundle, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    interpreter: None, embedded_packages: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Interpreted, where a Mac would compute; the packages are real."""
-    pytest.importorskip("coremltools")
-    from support.coreml_bundle import INTERPRETER, packaged
-
-    tests = str(Path(__file__).parents[1])
-    monkeypatch.setenv(RUNTIME_VARIABLE, INTERPRETER)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([tests, *sys.path]))
+    """Interpreted, where a Mac would compute; the packages are real. The embedded model is their reference."""
     monkeypatch.setattr(
         "parakeet_live.doctor.verify.RECORDING", DIGIT
     )  # interpreting takes longer than listening
-    bundle = packaged(random_bundle, tmp_path_factory.mktemp("packages") / "bundle", steps=(2,))
-    result = doctor(
-        "--json",
-        "--model",
-        bundle.directory,
-        "--verify",
-        "--reference",
-        random_bundle.directory,
-        "--seconds",
-        "0",
-    )
+    result = doctor("--json", "--model", embedded_packages.directory, "--verify", "--seconds", "0")
     assert result.exit_code == 0, result.output
     reference, *trials = json.loads(result.stdout)["verify"]
-    assert reference["name"] == "reference: random"
+    assert reference["name"] == "reference: tiny-en"
+    assert reference["text"] == "seven"
     assert [trial["name"] for trial in trials] == ["CPU_ONLY", "CPU_AND_GPU", "CPU_AND_NE", "ALL"]
-    assert len(reference["tokens"]) > 2
     for trial in trials:
         assert (trial["agreement"], trial["largest_shift"], trial["error"]) == (1.0, 0, "")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +82,15 @@ def test_nothing_secret_gets_through(capsys: pytest.CaptureFixture[str]) -> None
 def test_scrubbing_leaves_other_text_alone() -> None:
     for text in ("session 6bdccef3c69a5f11: opened", "tokens: 5", "plk_alice", "eyJust a word"):
         assert scrub(text) == text
+
+
+def test_a_log_file_that_is_rotated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "server.log"
+    configure_logging(Settings(log_file=path))
+    log.info("one plk_01234567_secret")
+    path.rename(tmp_path / "server.log.0")
+    log.info("two")
+    logging.getLogger().handlers[0].close()
+    assert (tmp_path / "server.log.0").read_text().endswith("one plk_01234567_***\n")
+    assert path.read_text().endswith(": two\n")
+    assert capsys.readouterr().err == ""

@@ -26,7 +26,10 @@ def serve(configuration: Configuration) -> None:
     from parakeet_live.web.run import run_server
 
     settings = configuration.settings
-    configure_logging(settings)
+    try:
+        configure_logging(settings)
+    except OSError as error:
+        fail(f"cannot write the log file {settings.log_file}: {error.strerror}")
     bundle = choose_bundle(settings.model)
     try:
         app = create_app(bundle, settings)
