@@ -219,6 +219,18 @@ def test_a_backchannel_ends_at_once_without_an_eager_event() -> None:
     assert [event.utterance for event in driver.events if isinstance(event, Eou)] == [1]
 
 
+@settings(deadline=None)
+@given(st.lists(st.lists(st.sampled_from([ONE, TH, REE, MARK, EOU, EOB]), max_size=4), max_size=60))
+def test_control_tokens_are_never_text(tokens: list[list[int]]) -> None:
+    """And a final made of nothing else is not sent."""
+    driver = Driver(dict(enumerate(tokens)), endpointing=NUMBERS)
+    driver.push(80 * 80)
+    driver.end()
+    for _, text, _ in driver.finals():
+        assert text
+        assert set(text) <= set("one three")
+
+
 @pytest.mark.parametrize("delay_ms", [500, 1_300, 4_000])
 def test_the_final_comes_at_the_delay_asked_for_within_two_steps(delay_ms: int) -> None:
     config = replace(DEFAULT, eou_silence_ms=delay_ms)
