@@ -1,0 +1,121 @@
+"""Published Core ML layouts say what our own bundle says: look-alikes of the embedded model, interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from parakeet_live.cli import app
+from parakeet_live.engine.backend import Emission, StepInput
+from parakeet_live.engine.coreml.options import CoremlOptions
+from parakeet_live.engine.nemo.coreml import PublishedNetwork
+from parakeet_live.engine.nemo.selftest import CadenceError
+from parakeet_live.engine.onnx import OnnxBackend
+from parakeet_models.bundle import embedded_bundle
+from parakeet_models.layouts import ForeignBundle, load_model
+from support.coreml import CONFIG, make_network, require_coremltools
+from support.hearing import AUDIO, Heard, assert_same, hear_all
+from support.layouts.look_alikes import COREML, LookAlikes
+from support.mil.runtime import open_interpreted
+
+require_coremltools()
+
+from support.layouts.coreml_files import make_fluidinference, make_soniqo  # noqa: E402
+
+SMALL_PIECES = ["<unk>", "<EOU>", "<EOB>", *(f"▁p{index}" for index in range(CONFIG.vocabulary - 3))]
+UNITS_OF_PARTS = {
+    "soniqo": [
+        "encoder.mlmodelc on CPU_AND_NE",
+        "decoder.mlmodelc on CPU_ONLY",
+        "joint.mlmodelc on CPU_ONLY",
+    ],
+    "fluidinference": [
+        "streaming_encoder.mlmodelc on CPU_AND_NE",
+        "decoder.mlmodelc on CPU_ONLY",
+        "joint_decision.mlmodelc on CPU_ONLY",
+    ],
+    "fluidinference-fused": [
+        "streaming_encoder.mlmodelc on CPU_AND_NE",
+        "decoder_joint_decision_fused.mlmodelc on CPU_ONLY",
+    ],
+}
+
+
+def published(directory: Path) -> ForeignBundle:
+    bundle = load_model(directory)
+    assert isinstance(bundle, ForeignBundle)
+    return bundle
+
+
+def load(bundle: ForeignBundle, report: Callable[[str], None] = lambda line: None) -> PublishedNetwork:
+    """What a worker process loads; outputs are half precision where they are published so, and have gaps."""
+    return PublishedNetwork(bundle.layout, 1, CoremlOptions(), open_interpreted, report)
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Heard]:
+    """Of the embedded model's own bundle, on ONNX Runtime."""
+    bundle = embedded_bundle()
+
+    def run(step: StepInput, fresh: bool) -> list[Emission]:
+        nonlocal backend
+        if fresh:
+            backend = OnnxBackend(bundle, 1)
+            backend.open()
+        return backend.step([step])[0]
+
+    backend = OnnxBackend(bundle, 1)
+    return hear_all(bundle, run)
+
+
+@pytest.mark.parametrize("name", COREML)
+def test_the_same_tokens_on_the_same_frames(
+    look_alikes: LookAlikes, expected: dict[str, Heard], name: str
+) -> None:
+    """soniqo's with eight-bit encoder weights and half-precision outputs; FluidInference's with both decoders."""
+    bundle = published(look_alikes.directory(name))
+    loaded: list[str] = []
+    network = load(bundle, loaded.append)
+    assert [line.removeprefix("loading ") for line in loaded] == UNITS_OF_PARTS[name]
+    assert_same(hear_all(bundle, network.step), expected, probability=0.2)
+
+
+def test_the_command_line_runs_a_layout_in_a_worker_process(
+    interpreter: None, look_alikes: LookAlikes
+) -> None:
+    directory = look_alikes.directory("fluidinference")
+    recording = AUDIO / "fsddstr_george_20.flac"
+    result = CliRunner().invoke(app, ["transcribe", "--model", str(directory), str(recording)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "two two seven nine\n"
+    assert "recognition process 1 of 1 is ready: 4 frames in" in result.stderr
+
+
+@pytest.mark.parametrize(("variant", "remembered", "advance"), [("160ms", 3, 1), ("1280ms", 17, 16)])
+def test_fluidinference_variants_whose_memory_runs_ahead(
+    tmp_path: Path, variant: str, remembered: int, advance: int
+) -> None:
+    bundle = published(make_fluidinference(make_network(), SMALL_PIECES, tmp_path / variant, variant))
+    with pytest.raises(CadenceError) as refused:
+        load(bundle)
+    message = str(refused.value)
+    assert f"remembers {remembered} encoder frames" in message
+    assert f"advances by {advance} " in message
+    assert "use the folder 320ms of the same repository" in message
+
+
+def test_soniqo_graph_of_33_frames_is_refused_once(interpreter: None, tmp_path: Path) -> None:
+    """By the command, with the remedy, and without trying other processors."""
+    directory = make_soniqo(
+        make_network(), SMALL_PIECES, tmp_path / "soniqo", mel_frames=33, cache_drop=0, palettized=False
+    )
+    result = CliRunner().invoke(
+        app, ["transcribe", "--model", str(directory), str(AUDIO / "fsdd_jackson_7_0.flac")]
+    )
+    assert result.exit_code == 1
+    assert "remembers 5 encoder frames of a step (400 ms) but advances by 4 (320 ms)" in result.stderr
+    assert "melFrames 64 and outputFrames 4" in result.stderr
+    assert "trying other processors" not in result.stderr
