@@ -10,7 +10,7 @@ import pytest
 from parakeet_models.bundle import BundleError, embedded_bundle
 from parakeet_models.layouts import ForeignBundle, LayoutError, describe, load_model
 from parakeet_models.layouts.layout import GraphFile, SeparateDecoder
-from parakeet_models.layouts.vocabulary import read_pieces, token_ids
+from parakeet_models.layouts.vocabulary import read_pieces, token_ids, with_ends
 from support.layouts.config import STREAMING
 from support.layouts.described import PIECES, describe_fluidinference, describe_model, describe_soniqo
 
@@ -45,6 +45,8 @@ def test_fluidinference_full_size(tmp_path: Path, folder: str, shape: tuple[int,
     assert isinstance(bundle, ForeignBundle)
     assert bundle.manifest.name == f"parakeet-realtime-eou-120m-coreml/{folder}"
     assert bundle.manifest.step_sizes == (hop,)
+    assert (layout.tokens.eou, layout.tokens.eob, layout.tokens.blank) == (1024, 1025, 1026)
+    assert len(layout.pieces) == 1026
 
 
 def test_fused_decoder_alone(tmp_path: Path) -> None:
@@ -190,6 +192,14 @@ def test_damaged_vocabularies(tmp_path: Path, name: str, text: str, reason: str)
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(LayoutError, match=reason):
         read_pieces(tmp_path, (name,))
+
+
+def test_ends_that_the_file_leaves_out() -> None:
+    assert with_ends(("a", "b"), 5) == ("a", "b", "<EOU>", "<EOB>")
+    assert with_ends(("a", "b"), 3) == ("a", "b")
+    assert with_ends(("a", "<EOU>"), 5) == ("a", "<EOU>")
+    assert len(with_ends(("a",) * 1024, None)) == 1026
+    assert len(with_ends(("a",) * 128, None)) == 128
 
 
 def test_a_model_without_end_of_utterance(tmp_path: Path) -> None:

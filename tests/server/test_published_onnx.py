@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -21,9 +23,13 @@ from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_models.bundle import embedded_bundle
 from parakeet_models.layouts import ForeignBundle, LayoutError, describe, load_model
 from parakeet_models.mel import log_mel
+from support.coreml import CONFIG, make_network
 from support.hearing import AUDIO, Heard, assert_same, hear, hear_all, samples_of, steps_of
+from support.layouts.config import STREAMING
 from support.layouts.look_alikes import ONNX, LookAlikes
 from support.layouts.onnx_files import make_loopback_encoder
+from support.server_process import running_server
+from support.sockets import END, cut, session
 
 RECORDING = AUDIO / "fsddstr_george_20.flac"
 
@@ -70,6 +76,16 @@ def test_the_command_line_runs_a_layout(look_alikes: LookAlikes) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout == "two two seven nine\n"
     assert "model altunenes" in result.stderr
+
+
+async def test_the_server_serves_a_layout(look_alikes: LookAlikes, tmp_path: Path) -> None:
+    """Two clients at the same time, warm-up included."""
+    directory = look_alikes.directory("soniqo-onnx")
+    with running_server(tmp_path / "log", "--model", str(directory), "--max-streams", "2") as url:
+        names = ("fsddstr_george_20.flac", "fsddstr_jackson_00.flac")
+        audio = [(samples_of(AUDIO / name) * 32767).astype("<i2").tobytes() for name in names]
+        outcomes = await asyncio.gather(*(session(url, [*cut(data, 3200), END]) for data in audio))
+    assert [outcome.texts for outcome in outcomes] == [["two two seven nine"], ["five zero five"]]
 
 
 def test_encoder_frames_equal_the_network_behind_the_first_step(look_alikes: LookAlikes) -> None:
@@ -203,6 +219,17 @@ def test_metadata_of_another_network(
     onnx.save(model, directory / "encoder.onnx")
     with pytest.raises(LayoutError, match=reason):
         load_model(directory)
+
+
+def test_a_graph_that_hears_the_future_is_refused(look_alikes: LookAlikes, tmp_path: Path) -> None:
+    """Attention chunks of eight frames: the four that are kept would depend on audio that has not come yet."""
+    directory = tmp_path / "soniqo"
+    shutil.copytree(look_alikes.directory("soniqo-onnx"), directory)
+    sizes = {"mel_bins": look_alikes.network.config.mel_bins, "attention_left": 64, "attention_right": 7}
+    network = make_network(dataclasses.replace(CONFIG, vocabulary=len(look_alikes.pieces), **sizes))
+    make_loopback_encoder(network, look_alikes.pieces, directory, STREAMING, cache_drop=4)
+    with pytest.raises(EngineError, match="the 4 encoder frames it keeps depend on audio behind them"):
+        network_of(published(directory))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from parakeet_models.layouts.errors import LayoutError
 from parakeet_models.layouts.layout import Decoder, Family, GraphFile, Graphs, Layout, SeparateDecoder
 from parakeet_models.layouts.ports import EncoderPorts, ScorePorts
-from parakeet_models.layouts.vocabulary import read_pieces, token_ids
+from parakeet_models.layouts.vocabulary import read_pieces, token_ids, with_ends
 from parakeet_models.mel import MelParameters
 
 CONVERT = "convert the checkpoint yourself with `parakeet-live models convert`"
@@ -50,8 +50,8 @@ def assemble(
             f"{graphs.directory}: the configuration says {mel.bins} mel bands, the encoder takes {bins}; "
             "the files are of different models: download all of them again"
         )
-    pieces = read_pieces(graphs.directory, vocabulary)
     classes = scores_of(decoder).classes
+    pieces = with_ends(read_pieces(graphs.directory, vocabulary), classes)
     if classes is not None and classes != len(pieces) + 1:
         raise LayoutError(
             f"{graphs.directory}: {len(pieces)} pieces where the joint has {classes} outputs, blank included; "

@@ -11,6 +11,8 @@ from parakeet_models.bundle import TokenIds
 from parakeet_models.layouts.errors import LayoutError
 
 EOU, EOB, UNKNOWN = "<EOU>", "<EOB>", "<unk>"
+PUBLISHED_CLASSES = 1027
+"""Of Parakeet-EOU-120M: 1024 pieces, the two ends, the blank."""
 BLANK = ("<blk>", "<blank>", "<pad>")
 
 
@@ -34,6 +36,16 @@ def read_pieces(directory: Path, names: tuple[str, ...]) -> tuple[str, ...]:
         raise LayoutError(f"{path}: {count} pieces that are not numbered 0 to {count - 1}; download it again")
     pieces = tuple(by_id[index] for index in range(count))
     return pieces[:-1] if pieces[-1].lower() in BLANK else pieces
+
+
+def with_ends(pieces: tuple[str, ...], classes: int | None) -> tuple[str, ...]:
+    """``pieces`` with ``<EOU>`` and ``<EOB>``, if the file leaves out these two, which are the last before the blank.
+
+    ``classes`` is the number of the joint's outputs; where the graph does not tell, the published network's is assumed.
+    """
+    if EOU not in pieces and (classes or PUBLISHED_CLASSES) == len(pieces) + 3:
+        return (*pieces, EOU, EOB)
+    return pieces
 
 
 def token_ids(pieces: tuple[str, ...], source: Path) -> TokenIds:

@@ -87,5 +87,11 @@ def describe_fluidinference(directory: Path, pre_frames: int, mel_frames: int, f
         {"targets": [1, 1], "h_in": STATE, "c_in": STATE, "encoder_step": [1, 512, 1]},
         {"token_id": one, "token_prob": one, "h_out": STATE, "c_out": STATE},
     )
-    write_vocab_json(directory, PIECES)
+    # As in files of older converters: outputs without their shapes, a vocabulary without the ends.
+    for description in directory.glob("*/metadata.json"):
+        (content,) = json.loads(description.read_text("utf-8"))
+        for port in content["outputSchema"]:
+            port["shape"] = "[]"
+        description.write_text(json.dumps([content]), encoding="utf-8")
+    write_vocab_json(directory, PIECES[:-2])
     return directory

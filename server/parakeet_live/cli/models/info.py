@@ -13,6 +13,7 @@ from parakeet_live.cli.bundles import find_directory
 from parakeet_live.cli.console import fail
 from parakeet_models.bundle import MANIFEST_NAME, BundleError, read_manifest
 from parakeet_models.hub import HubError, Store, candidates, choose, lookup, native_runtime, read_lock
+from parakeet_models.layouts import Layout, LayoutError, describe
 
 ModelArgument = Annotated[
     Path | None,
@@ -71,9 +72,32 @@ def _facts(model: Path, store: Store) -> dict[str, Any]:
         facts |= lock.model_dump(mode="json", exclude={"format"})
     if (directory / MANIFEST_NAME).is_file():
         facts |= read_manifest(directory).model_dump(mode="json", exclude={"format"}, exclude_none=True)
-    elif lock is None:
-        raise HubError(f"{directory}: neither {MANIFEST_NAME} nor a lock file; this is no model")
-    return facts
+        return facts
+    try:
+        return facts | _layout_facts(describe(directory))
+    except LayoutError as error:
+        if lock is None:
+            raise
+        return facts | {"not usable here": str(error)}
+
+
+def _layout_facts(layout: Layout) -> dict[str, Any]:
+    """What was recognised in a directory of published graphs."""
+    ports, tokens = layout.encoder.ports, layout.tokens
+    return {
+        "layout": layout.title,
+        "runtime": layout.runtime,
+        "graphs": {part: path.name for part, path in layout.files.items()},
+        "encoder frames per step": layout.hop,
+        "mel frames per window": layout.window_frames,
+        "encoder": {"layers": ports.layers or "open", "width": ports.d_model, "mel bands": layout.mel.bins},
+        "vocabulary": {
+            "pieces": len(layout.pieces),
+            "EOU": tokens.eou,
+            "EOB": tokens.eob,
+            "blank": tokens.blank,
+        },
+    }
 
 
 def _print(facts: dict[str, Any]) -> None:
