@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,7 +31,8 @@ from parakeet_live.evaluation.manifest import read_manifest
 from parakeet_live.evaluation.speech import speech_runs
 from parakeet_live.session.events import Eou, Final, Reason, Resumed, Word
 
-DATA = Path(__file__).parents[1] / "data"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data"
 
 
 def tone(*parts: tuple[float, float]) -> np.ndarray:
@@ -275,3 +278,13 @@ def test_figures_have_counts_rates_and_targets() -> None:
     assert kept["final p50"] is True
     assert kept["false words, music 0 dB"] is False
     assert json.loads(json.dumps(data))["pauses"][0]["early"] == 1
+
+
+def test_figures_are_plotted(tmp_path: Path) -> None:
+    results = [judge(STREAM, [eou(1_400), resumed(1_700), eou(2_300), final(2_700, 1_100, 1_800), *SECOND])]
+    presets = [preset_data(summarise(name, {}, results)) for name in ("conversation", "command")]
+    figures, plots = tmp_path / "figures.json", tmp_path / "plots"
+    figures.write_text(json.dumps({"presets": presets}))
+    command = [sys.executable, "-m", "benchmarks.plot_endpointing", str(figures), "--out", str(plots)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=120)
+    assert (plots / "endpointing.svg").read_text(encoding="utf-8").startswith("<?xml")
