@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import json
 import re
+import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
+import parakeet_page
 from support.browser import browser, microphone_wav, opened, page_url, require_chromium
 from support.server_process import COMMAND, running_server
 
@@ -226,3 +233,55 @@ def test_keyboard_alone_is_enough(chromium: Browser, server_url: str) -> None:
         expect(page.locator("#status")).to_have_text("Listening.", timeout=PATIENCE_MS)
         page.keyboard.press("Enter")
         expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
+
+
+def test_five_minutes_leave_nothing_behind(chromium: Browser, server_url: str, tmp_path: Path) -> None:
+    """Two long files in one page: the second five minutes need no more memory or elements than the first."""
+    speech, rate = soundfile.read(AUDIO / "fsddstr_jackson_10.flac", dtype="int16")
+    turn = np.concatenate([speech, np.zeros(10 * rate - len(speech), np.int16)])
+    soundfile.write(tmp_path / "long.wav", np.tile(turn, 30), rate)
+    with opened(chromium, page_url(server_url)) as page:
+        memory = page.context.new_cdp_session(page)
+        used = []
+        for _ in range(2):
+            page.locator("#file").set_input_files(tmp_path / "long.wav")
+            expect(page.locator("#transcript li.final")).to_have_count(30, timeout=3 * PATIENCE_MS)
+            expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
+            page.get_by_role("button", name="Clear").click()
+            memory.send("HeapProfiler.collectGarbage")
+            heap = memory.send("Runtime.getHeapUsage")["usedSize"]
+            used.append((heap, page.evaluate("document.querySelectorAll('*').length")))
+        assert used[1][1] == used[0][1]
+        assert used[1][0] < 1.2 * used[0][0]
+
+
+def test_modules_alone_in_another_page(chromium: Browser, tmp_path: Path, free_port: int) -> None:
+    """The example of docs/clients.md, as it stands there but for the port, on a web server of its own."""
+    text = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
+    example = text.split("```html\n", 1)[1].split("```", 1)[0]
+    site = tmp_path / "site"
+    shutil.copytree(parakeet_page.directory() / "js", site / "js")
+    origin = f"http://127.0.0.1:{free_port}"
+    with running_server(tmp_path / "log", "--allowed-origins", origin) as url, served(site, free_port):
+        (site / "index.html").write_text(
+            "<!doctype html>" + example.replace("ws://127.0.0.1:8765/v1/stream", url)
+        )
+        with opened(chromium, origin) as page:
+            page.get_by_role("button", name="Talk").click()
+            expect(page.locator("#text")).to_contain_text(
+                SPOKEN["fsddstr_jackson_00.flac"], timeout=PATIENCE_MS
+            )
+            page.get_by_role("button", name="Talk").click()
+
+
+@contextmanager
+def served(directory: Path, port: int) -> Iterator[None]:
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(directory))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as web:
+        thread = threading.Thread(target=web.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            web.shutdown()
+            thread.join()

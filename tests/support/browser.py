@@ -60,8 +60,13 @@ def opened(running: Browser, url: str, **context_options: object) -> Iterator[Pa
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(url)
-    yield page
-    context.close()
+    try:
+        yield page
+    except AssertionError as error:
+        error.add_note(f"errors in the page: {problems}")
+        raise
+    finally:
+        context.close()
     assert problems == []
 
 
