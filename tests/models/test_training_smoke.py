@@ -25,11 +25,13 @@ from parakeet_models.training.library import ClipLibrary
 from parakeet_models.training.loss import transducer_loss
 from parakeet_models.training.model import TrainingModel, tiny_config
 from parakeet_models.training.schedule import Schedule
+from parakeet_models.training.sounds import SOUNDS, SoundTable
 from parakeet_models.training.streams import EASY, Difficulty, StreamComposer, Utterance, Word
 from parakeet_models.training.tokenizer import EOB, EOU, Tokenizer, train_tokenizer
 from parakeet_models.training.trainer import Trainer, TrainingOptions
 
 RATE = 16_000
+SOUND_TABLE = SoundTable({"one": "wʌn", "two": "tu", "five": "fIv", "yes": "jɛs"})
 
 
 def toy_clip(text: str, voice: int, seed: int) -> Clip:
@@ -245,7 +247,7 @@ def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None
         Utterance([Word("two", 1.5, 1.8)], closed=False),
     ]
     noise = np.full((200, MEL.bins), -10, np.float32)
-    batch: Batch = collate([(noise, said), (noise, [])], tokenizer, 250)
+    batch: Batch = collate([(noise, said), (noise, [])], tokenizer, SOUND_TABLE, 250)
     assert batch.labels[0, :4].tolist() == [one, two, tokenizer.eou, two]
     assert batch.label_lengths.tolist() == [4, 0]
     blank, frames, width = tokenizer.blank, batch.frame_labels.shape[1], batch.decoder_inputs.shape[1]
@@ -270,6 +272,9 @@ def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None
     assert not bias[:, [0, 1, 3]].any()
     assert not batch.node_bias[4 * first :].any()
     assert set(batch.frame_labels[1].tolist()) == {blank, -100}
+    heard_sounds = {SOUNDS[i] for i in batch.sounds[0].sum(0).nonzero().flatten().tolist()}
+    assert heard_sounds == set("wʌntu")
+    assert not batch.sounds[1].any()
 
 
 def test_word_errors() -> None:
@@ -290,6 +295,7 @@ def test_training_learns_and_resumes(
             tokenizer,
             tokenizer_path,
             StreamComposer(library, seed=6),
+            SOUND_TABLE,
             tmp_path,
             TrainingOptions(batch_seconds=10, schedule=Schedule(warmup_steps=20)),
         )

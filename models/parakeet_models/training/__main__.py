@@ -92,9 +92,12 @@ def _train(arguments: argparse.Namespace) -> None:
 
     from .clips import read_recordings
     from .evaluate import read_held_out, read_manifest
+    from .everyday import COMMON_WORDS
+    from .grammar import vocabulary
     from .library import ClipLibrary
     from .model import TrainingModel, tiny_config
     from .schedule import Schedule
+    from .sounds import SoundTable, make_sounds
     from .streams import StreamComposer
     from .tokenizer import Tokenizer, train_tokenizer
     from .trainer import Trainer, TrainingOptions
@@ -108,6 +111,8 @@ def _train(arguments: argparse.Namespace) -> None:
     library = ClipLibrary(read_recordings(arguments.real / "manifest.jsonl"), arguments.work / "clips")
     for source, seconds in library.seconds.items():
         logging.info("%s: %d clips, %.1f min", source, library.counts[source], seconds / 60)
+    sounds_path = arguments.work / "sounds.json"
+    make_sounds((*vocabulary(), *COMMON_WORDS), sounds_path)
     recordings = read_held_out(arguments.work / "clips")
     if arguments.eval:
         recordings += read_manifest(
@@ -118,6 +123,7 @@ def _train(arguments: argparse.Namespace) -> None:
         tokenizer,
         tokenizer_path,
         StreamComposer(library, arguments.seed),
+        SoundTable.read(sounds_path),
         arguments.work,
         TrainingOptions(seed=arguments.seed, schedule=Schedule(end=60 * arguments.hours)),
         recordings,

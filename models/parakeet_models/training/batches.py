@@ -16,6 +16,7 @@ from torch import Tensor
 from parakeet_models.frames import subsampled_length
 
 from .features import MEL, Mel
+from .sounds import SOUNDS, SoundTable
 from .streams import Difficulty, StreamComposer, Utterance
 from .tokenizer import Tokenizer
 
@@ -71,6 +72,8 @@ class Batch:
     """int64[R]"""
     frame_labels: Tensor
     """int64[B, T']: token, blank, or `IGNORED` in the padding"""
+    sounds: Tensor
+    """float32[B, T', len(SOUNDS)]: 1 where a sound is heard"""
 
     @property
     def seconds(self) -> float:
@@ -148,12 +151,15 @@ def _segments(
     return segments
 
 
-def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, frames: int) -> Batch:
+def collate(
+    examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, sounds: SoundTable, frames: int
+) -> Batch:
     """A batch of streams, padded to `frames` mel frames."""
     rows = len(examples)
     mel = torch.zeros(rows, frames, MEL.bins)
     encoder_frames = subsampled_length(frames)
     framewise = torch.full((rows, encoder_frames), IGNORED)
+    heard = torch.zeros(rows, encoder_frames, len(SOUNDS))
     sequences: list[list[int]] = []
     inputs: list[list[int]] = [[tokenizer.blank]]
     found: list[tuple[int, tuple[int, int, list[int], bool, float], int]] = []
@@ -161,6 +167,7 @@ def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, f
         mel[row, : len(features)] = torch.from_numpy(features)
         valid = subsampled_length(len(features))
         framewise[row, :valid] = torch.from_numpy(frame_labels(valid, utterances, tokenizer))
+        heard[row, :valid] = torch.from_numpy(sounds.targets(valid, utterances, FRAME_SECONDS))
         sequence: list[int] = []
         for segment in _segments(valid, utterances, tokenizer):
             tokens, closed = segment[2], segment[3]
@@ -210,15 +217,19 @@ def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, f
         lattice_frames=torch.tensor([size[0] for size in lattices.sizes]),
         lattice_labels=torch.tensor([size[1] for size in lattices.sizes]),
         frame_labels=framewise,
+        sounds=heard,
     )
 
 
 class BatchSource:
     """Endless batches of about `seconds` of audio; `difficulty` may be changed between batches."""
 
-    def __init__(self, composer: StreamComposer, tokenizer: Tokenizer, seconds: float) -> None:
+    def __init__(
+        self, composer: StreamComposer, tokenizer: Tokenizer, sounds: SoundTable, seconds: float
+    ) -> None:
         self._composer = composer
         self._tokenizer = tokenizer
+        self._sounds = sounds
         self._rows = [max(1, round(seconds * 100 / length)) for length in LENGTHS]
         self._waiting: list[list[tuple[Mel, list[Utterance]]]] = [[] for _ in LENGTHS]
         self.difficulty = Difficulty()
@@ -232,4 +243,4 @@ class BatchSource:
             self._waiting[bucket].append((mel, utterances))
             if len(self._waiting[bucket]) == self._rows[bucket]:
                 examples, self._waiting[bucket] = self._waiting[bucket], []
-                yield collate(examples, self._tokenizer, LENGTHS[bucket])
+                yield collate(examples, self._tokenizer, self._sounds, LENGTHS[bucket])

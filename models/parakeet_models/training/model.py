@@ -10,6 +10,7 @@ from parakeet_models.network.subsampling import Subsampling
 
 from .batches import Batch
 from .features import MEL
+from .sounds import SOUNDS
 
 TOKEN_DROPOUT = 0.15
 """Share of the prediction network's inputs replaced by the zero embedding. The grammar is so regular that it learns
@@ -69,13 +70,14 @@ class _FullPrecisionSubsampling(Subsampling):
 
 
 class TrainingModel(nn.Module):
-    """The network, its input normalisation, and the head of the frame-level and CTC losses."""
+    """The network, its input normalisation, the head of the frame-level and CTC losses, and that of the sounds."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.network = ParakeetNetwork(config)
         self.network.encoder.pre_encode = _FullPrecisionSubsampling(config)
         self.frame_head = nn.Linear(config.d_model, config.vocabulary + 1)
+        self.sound_head = nn.Linear(config.d_model, len(SOUNDS))
 
     @property
     def blank(self) -> int:

@@ -24,6 +24,8 @@ from .grammar import whole_words
 
 EOU = "<EOU>"
 EOB = "<EOB>"
+SPECIALS = 2
+"""Pieces after the last word piece: `<EOU>` and `<EOB>`."""
 WORD_START = "\u2581"
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz'"
 PIECES = 130

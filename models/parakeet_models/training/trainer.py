@@ -24,8 +24,9 @@ from .export import write_checkpoint
 from .loss import transducer_loss
 from .model import TrainingModel
 from .schedule import Schedule
+from .sounds import SoundTable
 from .streams import StreamComposer
-from .tokenizer import Tokenizer
+from .tokenizer import SPECIALS, Tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -48,12 +49,13 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class Losses:
-    """Per label, except `frame`, which is per frame; `accuracy` is over the frames that carry a label."""
+    """Per label, except `frame` and `sound`, which are per frame; `accuracy` is over the frames that carry a word."""
 
     total: Tensor
     transducer: float
     ctc: float
     frame: float
+    sound: float
     accuracy: float
 
 
@@ -64,15 +66,19 @@ def compute_losses(
     with torch.autocast("cpu", torch.bfloat16):
         encoded, lengths = model.encode(batch)
         frame_logits = model.frame_head(encoded).float()
+        sound_logits = model.sound_head(encoded).float()
         logits = model.transducer_logits(encoded, batch) if schedule.uses_transducer(minutes) else None
     frame = F.cross_entropy(
         frame_logits.flatten(0, 1), batch.frame_labels.flatten(), ignore_index=IGNORED, label_smoothing=0.05
     )
-    labelled = (batch.frame_labels != model.blank) & (batch.frame_labels != IGNORED)
+    sound = F.binary_cross_entropy_with_logits(sound_logits, batch.sounds, reduction="none").sum(-1)
+    sound_loss = sound[batch.frame_labels != IGNORED].mean()
+    labelled = (batch.frame_labels < model.blank - SPECIALS) & (batch.frame_labels != IGNORED)
     right = (frame_logits.argmax(-1) == batch.frame_labels) & labelled
     accuracy = float(right.sum() / labelled.sum().clamp(min=1))
     if logits is None:
-        return Losses(frame, 0.0, 0.0, float(frame.detach()), accuracy)
+        total = frame + schedule.sound_weight(minutes) * sound_loss
+        return Losses(total, 0.0, 0.0, float(frame.detach()), float(sound_loss.detach()), accuracy)
     count = batch.label_lengths.sum().clamp(min=1)
     rows = transducer_loss(
         logits,
@@ -96,8 +102,20 @@ def compute_losses(
         ).sum()
         / count
     )
-    total = transducer + schedule.ctc_weight * ctc + schedule.frame_weight(minutes) * frame
-    return Losses(total, float(transducer.detach()), float(ctc.detach()), float(frame.detach()), accuracy)
+    total = (
+        transducer
+        + schedule.ctc_weight * ctc
+        + schedule.frame_weight(minutes) * frame
+        + schedule.sound_weight(minutes) * sound_loss
+    )
+    return Losses(
+        total,
+        float(transducer.detach()),
+        float(ctc.detach()),
+        float(frame.detach()),
+        float(sound_loss.detach()),
+        accuracy,
+    )
 
 
 class AveragedWeights:
@@ -129,6 +147,7 @@ class Trainer:
         tokenizer: Tokenizer,
         tokenizer_path: Path,
         composer: StreamComposer,
+        sounds: SoundTable,
         folder: Path,
         options: TrainingOptions,
         recordings: Sequence[Recording] = (),
@@ -140,7 +159,7 @@ class Trainer:
         self.folder = folder
         self.options = options
         self.recordings = recordings
-        self.source = BatchSource(composer, tokenizer, options.batch_seconds)
+        self.source = BatchSource(composer, tokenizer, sounds, options.batch_seconds)
         self.optimiser = torch.optim.AdamW(
             model.parameters(),
             lr=options.schedule.learning_rate,
@@ -211,9 +230,9 @@ class Trainer:
             return float(np.mean([getattr(losses, name) for losses in window]))
 
         log.info(
-            "step %d  %.1f min  rnnt %.3f  ctc %.3f  frame %.3f  accuracy %.3f  audio %.1f h  %.0f x",
+            "step %d  %.1f min  rnnt %.3f  ctc %.3f  frame %.3f  sound %.3f  accuracy %.3f  audio %.1f h  %.0f x",
             self.step, self.minutes, mean("transducer"), mean("ctc"), mean("frame"),
-            mean("accuracy"), self.audio_s / 3600, self.audio_s / max(self.elapsed_s, 1e-3),
+            mean("sound"), mean("accuracy"), self.audio_s / 3600, self.audio_s / max(self.elapsed_s, 1e-3),
         )  # fmt: skip
 
     def averaged_network(self) -> ParakeetNetwork:
