@@ -265,6 +265,11 @@ class Logging(BaseModel):
     log_format: LogFormat = Field(
         default=LogFormat.TEXT, description="Lines for people, or one JSON object a line for programs."
     )
+    trace_utterances: bool = Field(
+        default=False,
+        description="Send an OpenTelemetry span for each utterance, by OTLP; needs the extra `otel`. The variables "
+        "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER and others of OpenTelemetry say where and how many.",
+    )
     log_transcripts: bool = Field(
         default=False,
         description="Log the text of every final. Without it no word of a speaker is in the log.",

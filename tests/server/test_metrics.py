@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import httpx
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from support.random_bundle import noise
-from support.sockets import END, http, session
+from support.sockets import END, http, session, wait_until_idle
+
+ROOT = Path(__file__).parents[2]
 
 PCM = (noise(2.0, 1) * 32767).astype("<i2").tobytes()
 
@@ -76,3 +82,65 @@ async def test_openmetrics_is_spoken_to_those_who_ask(small_server_url: str) -> 
     answer = await asyncio.to_thread(httpx.get, url, headers=headers)
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
+
+
+async def test_sessions_and_utterances_are_counted(small_server_url: str) -> None:
+    before = await scrape(small_server_url)
+    done = await session(small_server_url, [PCM, '{"type":"finalize"}', PCM, END])
+    refused = await session(f"{small_server_url}?speed=2", [])
+    assert refused.messages[0]["code"] == "bad_parameter"
+    await wait_until_idle(small_server_url)
+    after = await scrape(small_server_url)
+
+    def rise(name: str) -> float:
+        return after.get(f"parakeet_live_{name}", 0) - before.get(f"parakeet_live_{name}", 0)
+
+    assert rise("sessions_opened_total") == 1
+    assert rise("sessions_closed_total{code=1000}") == 1
+    assert rise("refusals_total{code=bad_parameter}") == 1
+    assert rise("audio_seconds_total") == pytest.approx(4.0)
+    assert rise("partials_dropped_total") == 0
+    for reason in {final["reason"] for final in done.of("final")}:
+        said = [final for final in done.of("final") if final["reason"] == reason and final["text"]]
+        assert rise(f"finals_total{{reason={reason}}}") == len(said)
+    measured = [final for final in done.of("final") if final["timing"]]
+    assert rise("final_total_seconds_count") == len(measured) > 0
+    total = sum(final["timing"]["total_ms"] for final in measured) / 1000
+    assert rise("final_total_seconds_sum") == pytest.approx(total)
+
+
+# The board and the alerts
+
+
+def names_in(expressions: str) -> set[str]:
+    return set(re.findall(r"\b(?:parakeet_live|process)_\w+", expressions))
+
+
+@pytest.mark.parametrize("file", ["parakeet-live.json", "alerts.yaml"])
+async def test_every_metric_that_is_looked_at_exists(small_server_url: str, file: str) -> None:
+    await session(small_server_url, [PCM, END])
+    await session(f"{small_server_url}?speed=2", [])
+    there = {name.partition("{")[0] for name in await scrape(small_server_url)}
+    text = (ROOT / "docs" / "grafana" / file).read_text(encoding="utf-8")
+    if file.endswith(".json"):
+        targets = [target["expr"] for panel in json.loads(text)["panels"] for target in panel["targets"]]
+        assert all(targets)
+        text = "\n".join(targets)
+    assert len(names_in(text)) >= 3
+    assert names_in(text) - there == set()
+
+
+def test_the_board_is_laid_out_without_overlaps() -> None:
+    board = json.loads((ROOT / "docs" / "grafana" / "parakeet-live.json").read_text(encoding="utf-8"))
+    taken: set[tuple[int, int]] = set()
+    for panel in board["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert place["x"] + place["w"] <= 24
+        assert not cells & taken
+        taken |= cells
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])

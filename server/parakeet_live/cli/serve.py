@@ -24,6 +24,7 @@ def serve(configuration: Configuration) -> None:
     from parakeet_live.logs import configure_logging
     from parakeet_live.web.app import create_app
     from parakeet_live.web.run import run_server
+    from parakeet_live.web.tracing import TracingUnavailableError
 
     settings = configuration.settings
     try:
@@ -35,6 +36,8 @@ def serve(configuration: Configuration) -> None:
         app = create_app(bundle, settings)
     except KeyFileError as error:
         fail(str(error))
+    except TracingUnavailableError as error:
+        fail(f"--trace-utterances needs more packages ({error}): pip install 'parakeet-live[otel]'")
     try:
         run_server(app, settings, on_started=_announce)
     except EngineError as error:

@@ -23,9 +23,11 @@ from parakeet_live.web.admission import RETRY_AFTER_SECONDS
 from parakeet_live.web.handshake import Handshake
 from parakeet_live.web.lifecycle import Lifecycle, NotReadyError
 from parakeet_live.web.metrics import ServerMetrics
+from parakeet_live.web.observer import Observer
 from parakeet_live.web.page import Page
 from parakeet_live.web.probes import probe_routes
 from parakeet_live.web.stream import refuse_stream, serve_stream
+from parakeet_live.web.tracing import UtteranceTracer
 from parakeet_models.layouts import AnyBundle
 
 log = logging.getLogger(__name__)
@@ -56,10 +58,12 @@ def create_app(bundle: AnyBundle, settings: Settings) -> FastAPI:
 
 
 def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
-    """The application around the recogniser that ``load`` returns; ``app.state.lifecycle`` is its Lifecycle."""
-    lifecycle = Lifecycle(load, settings)
+    """The application around the recogniser that ``load`` returns; ``app.state`` has its lifecycle and observer."""
+    tracer = UtteranceTracer() if settings.trace_utterances else None
+    observer = Observer(log_transcripts=settings.log_transcripts, tracer=tracer)
+    lifecycle = Lifecycle(load, observer, settings)
     access = AccessControl(settings)
-    metrics = ServerMetrics(lifecycle)
+    metrics = ServerMetrics(lifecycle, observer)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -68,6 +72,7 @@ def build_app(load: Callable[[], Recognizer], settings: Settings) -> FastAPI:
 
     app = FastAPI(title="parakeet-live", lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.lifecycle = lifecycle
+    app.state.observer = observer
     app.add_middleware(Handshake)
     app.include_router(probe_routes(lifecycle, access, metrics))
     app.include_router(token_routes(access, settings.token_max_ttl_s))

@@ -17,6 +17,7 @@ from parakeet_live.demo import RECORDING
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.engine.warmup import Capacity
 from parakeet_live.settings import Settings
+from parakeet_live.web.observer import Observer
 from parakeet_live.web.service import StreamService
 from parakeet_models.mel import Float32
 
@@ -50,12 +51,13 @@ class Lifecycle:
     Use as ``async with``; :meth:`started` returns when clients are admitted.
     """
 
-    def __init__(self, load: Callable[[], Recognizer], settings: Settings) -> None:
+    def __init__(self, load: Callable[[], Recognizer], observer: Observer, settings: Settings) -> None:
         """``load`` blocks for as long as the model needs; it is called on a thread."""
         self.phase = Phase.LOADING
         self.capacity: Capacity | None = None
         """Measured by the warm-up."""
         self._load = load
+        self._observer = observer
         self._settings = settings
         self._recognizer: Recognizer | None = None
         self._service: StreamService | None = None
@@ -115,6 +117,7 @@ class Lifecycle:
         self._start.cancel()
         await asyncio.gather(self._start, return_exceptions=True)
         await self._stack.aclose()
+        await asyncio.to_thread(self._observer.shut_down)
 
     async def _run_start(self) -> None:
         try:
@@ -135,7 +138,8 @@ class Lifecycle:
         if self.capacity is not None:
             _report(self.capacity, recognizer, size)
         self._recognizer = recognizer
-        self._service = await self._stack.enter_async_context(StreamService(recognizer, self._settings, size))
+        service = StreamService(recognizer, self._observer, self._settings, size)
+        self._service = await self._stack.enter_async_context(service)
         self._enter(Phase.READY)
 
     def _pool_size(self, recognizer: Recognizer) -> int:

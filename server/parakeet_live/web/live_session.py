@@ -33,6 +33,7 @@ from parakeet_live.engine.stream import Stream
 from parakeet_live.session.events import Final, Reason
 from parakeet_live.settings import Settings
 from parakeet_live.web.liveness import Liveness
+from parakeet_live.web.observer import SessionObserver
 from parakeet_live.web.outbox import Closing, Outbox
 from parakeet_live.web.results import ResultLog
 
@@ -63,11 +64,13 @@ class LiveSession:
         native: NativeSession,
         stream: Stream,
         lease: Lease,
+        observer: SessionObserver,
         settings: Settings,
     ) -> None:
         """``token`` lets another connection of the same key attach; None if none may."""
         self.id = session_id
         self._lease = lease
+        self._observer = observer
         self.detached_at: float | None = None
         """Since when no connection is attached, on the monotonic clock."""
         self.delivered = False
@@ -112,6 +115,7 @@ class LiveSession:
         """Recogniser to results, until the stream is over or closed; returns when its slot is free again."""
         try:
             async for event in self._stream:
+                self._observer.event(event)
                 self._put(self._native.event(event))
                 if isinstance(event, Final) and event.reason is Reason.FINALIZE:
                     self._unanswered -= 1
@@ -187,6 +191,7 @@ class LiveSession:
         """
         if seen is not None:
             self._results.rewind(seen)
+            self._observer.resumed()
         if self._outbox:
             self._outbox.close(Closing(CloseCode.SUPERSEDED, "superseded"), abandon=True)
         self._outbox = Outbox(self._results)
@@ -243,6 +248,7 @@ class LiveSession:
                 case Audio(samples):
                     self._stream.push(samples)
                     self._charge(len(samples))
+                    self._observer.audio(len(samples))
                 case Finalize():
                     self._unanswered += 1
                     self._stream.finalize()
@@ -265,12 +271,14 @@ class LiveSession:
             self.fail(refusal(ErrorCode.KEY_LIMIT, str(error), CloseCode.LIMIT_REACHED))
 
     def _put(self, result: Result) -> None:
-        self._results.put(result)
+        if self._results.put(result):
+            self._observer.partial_dropped()
         if self._outbox:
             self._outbox.wake()
 
     def _finish(self, closing: Closing) -> None:
         if self._closing is None:
             self._closing = closing
+            self._observer.closed(closing.code)
             if self._outbox:
                 self._outbox.close(closing)

@@ -1,13 +1,14 @@
 """``GET /metrics`` for Prometheus.
 
-What the engine counts anyway is read when somebody asks, so it costs nothing while people talk. Names and units follow
-Prometheus' conventions.
+Everything is counted elsewhere, in plain numbers, and read when somebody asks: it costs nothing while people talk.
+Names and units follow Prometheus' conventions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
+from typing import Any
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 from prometheus_client.core import (
@@ -20,9 +21,12 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from parakeet_live.audio.formats import TARGET_RATE
 from parakeet_live.engine import stats
 from parakeet_live.engine.recognizer import Recognizer
 from parakeet_live.web.lifecycle import Lifecycle, NotReadyError, Phase
+from parakeet_live.web.observer import Observer
+from parakeet_live.web.service import StreamService
 
 PREFIX = "parakeet_live"
 BOUNDS_STEP = 8
@@ -32,9 +36,10 @@ BOUNDS_STEP = 8
 class ServerMetrics:
     """The counters of one server."""
 
-    def __init__(self, lifecycle: Lifecycle) -> None:
+    def __init__(self, lifecycle: Lifecycle, observer: Observer) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_StateCollector(lifecycle))
+        self._registry.register(_EventCollector(observer))
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
 
@@ -72,10 +77,38 @@ class _StateCollector(Collector):
                 lifecycle.capacity.streams,
             )
         try:
-            recognizer = lifecycle.recognizer
+            recognizer, service = lifecycle.recognizer, lifecycle.service
         except NotReadyError:
             return
         yield from _engine(recognizer)
+        yield from _pool(service)
+
+
+class _EventCollector(Collector):
+    """What has happened to sessions and utterances."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def collect(self) -> Iterator[Metric]:
+        seen = self._observer
+        yield _counter("sessions_opened", "Sessions that got a stream.", seen.opened)
+        yield _counters("sessions_closed", "Sessions that are over, by close code.", "code", seen.closed)
+        yield _counter("sessions_resumed", "Connections that went on with a session.", seen.resumed)
+        yield _counters("refusals", "Connections refused, by error code.", "code", seen.refused)
+        yield _counter("audio_seconds", "Audio received.", seen.audio_samples / TARGET_RATE)
+        yield _counters("finals", "Finals with text, by reason.", "reason", seen.finals)
+        yield _counter(
+            "partials_dropped",
+            "Partials that gave way to a newer one because their client reads slowly.",
+            seen.partials_dropped,
+        )
+        for name, text, values in (
+            ("total", "From the audio that decided a final being received to the final.", seen.final_total),
+            ("queue", "The part of it before the step began.", seen.final_queue),
+            ("compute", "The part of it in the step.", seen.final_compute),
+        ):
+            yield _histogram(f"final_{name}_seconds", text, values, 1)
 
 
 def _engine(recognizer: Recognizer) -> Iterator[Metric]:
@@ -86,7 +119,6 @@ def _engine(recognizer: Recognizer) -> Iterator[Metric]:
         {"version": version("parakeet-live"), "model": recognizer.bundle_name},
     )
     yield _gauge("streams_active", "Streams in use.", recognizer.active_streams)
-    yield _gauge("streams_max", "Streams at the same time, at most.", recognizer.max_streams)
     yield _gauge("lanes", "Batches that run at the same time.", recognizer.lanes)
     yield _gauge(
         "largest_backlog_seconds",
@@ -112,6 +144,24 @@ def _engine(recognizer: Recognizer) -> Iterator[Metric]:
         counts.loop_delay,
         BOUNDS_STEP,
     )
+
+
+def _pool(service: StreamService) -> Iterator[Metric]:
+    pool = service.admission
+    yield _gauge("streams_max", "Streams at the same time, at most.", pool.size)
+    yield _gauge("streams_left", "Clients that would be admitted at once.", pool.left)
+    yield _gauge("clients_waiting", "Clients in the queue.", pool.waiting)
+    yield _gauge(
+        "sessions_detached", "Sessions that wait for their client to come back.", service.sessions.detached
+    )
+    yield _gauge("overloaded", "1 while nobody is admitted because streams lag.", float(pool.held))
+
+
+def _counters(name: str, text: str, label: str, values: Mapping[Any, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"{PREFIX}_{name}", text, labels=[label])
+    for value, count in values.items():
+        family.add_metric([str(value)], count)
+    return family
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

@@ -35,11 +35,16 @@ class ResultLog:
         """Results that wait to be sent."""
         return len(self._unsent)
 
-    def put(self, result: Result) -> None:
-        """Append a result. From COALESCE_FROM unsent ones on, it takes the place of a partial that it holds."""
-        if len(self._unsent) >= COALESCE_FROM and result.supersedes and self._unsent[-1].replaceable:
+    def put(self, result: Result) -> bool:
+        """Append a result. From COALESCE_FROM unsent ones on, it takes the place of a partial that it holds.
+
+        True if one gave way.
+        """
+        replaces = len(self._unsent) >= COALESCE_FROM and result.supersedes and self._unsent[-1].replaceable
+        if replaces:
             self._unsent.pop()
         self._unsent.append(result)
+        return replaces
 
     def take(self) -> Result | None:
         """The next result to send; None if there is none."""

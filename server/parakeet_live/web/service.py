@@ -17,6 +17,7 @@ from parakeet_live.settings import Settings
 from parakeet_live.web.admission import Admission, Ticket
 from parakeet_live.web.live_session import LiveSession
 from parakeet_live.web.liveness import LAG_WARNING_SECONDS
+from parakeet_live.web.observer import Observer
 from parakeet_live.web.sessions import SessionRegistry
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,9 @@ HOLD_UNTIL_LAG = 0.5 * LAG_WARNING_SECONDS
 class StreamService:
     """Use as ``async with``. Owned by the event loop."""
 
-    def __init__(self, recognizer: Recognizer, settings: Settings, max_streams: int) -> None:
+    def __init__(
+        self, recognizer: Recognizer, observer: Observer, settings: Settings, max_streams: int
+    ) -> None:
         """At most ``max_streams`` streams are open at the same time."""
         self.settings = settings
         self.admission = Admission(max_streams, settings.max_waiting)
@@ -45,7 +48,7 @@ class StreamService:
             idle_timeout_ms=round(1000 * settings.idle_timeout_s),
             max_session_ms=round(1000 * settings.max_session_s),
         )
-        self.sessions = SessionRegistry(info, settings)
+        self.sessions = SessionRegistry(info, observer, settings)
         self._recognizer = recognizer
         self._clock: asyncio.Task[None] | None = None
 

@@ -15,6 +15,7 @@ from parakeet_live.engine.stream import Stream
 from parakeet_live.settings import Settings
 from parakeet_live.web.inbox import Departure
 from parakeet_live.web.live_session import LiveSession
+from parakeet_live.web.observer import Observer
 from parakeet_live.web.outbox import Closing, Outbox
 
 log = logging.getLogger(__name__)
@@ -27,8 +28,9 @@ TOKEN_BYTES = 24
 class SessionRegistry:
     """Owns every :class:`LiveSession` from its beginning until nobody can come back for it."""
 
-    def __init__(self, info: ServerInfo, settings: Settings) -> None:
+    def __init__(self, info: ServerInfo, observer: Observer, settings: Settings) -> None:
         self._info = info
+        self._observer = observer
         self._settings = settings
         self._sessions: dict[str, LiveSession] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -49,7 +51,9 @@ class SessionRegistry:
         if self._settings.resume_window_s:
             token = f"{session_id}.{secrets.token_urlsafe(TOKEN_BYTES)}"
         native = NativeSession(session_id, request, self._info, token)
-        session = LiveSession(session_id, token, native, stream, lease, self._settings)
+        session = LiveSession(
+            session_id, token, native, stream, lease, self._observer.session(session_id), self._settings
+        )
         self._sessions[session_id] = session
         task = asyncio.create_task(_hold(session, on_free))
         self._tasks.add(task)

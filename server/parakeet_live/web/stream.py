@@ -26,6 +26,7 @@ from parakeet_live.web.access import AccessControl
 from parakeet_live.web.admission import RETRY_AFTER_SECONDS, Standing, Ticket
 from parakeet_live.web.inbox import Departure, Inbox
 from parakeet_live.web.live_session import LiveSession
+from parakeet_live.web.observer import Observer
 from parakeet_live.web.outbox import Closing, Outbox
 from parakeet_live.web.results import ResultsGoneError
 from parakeet_live.web.service import StreamService
@@ -245,7 +246,13 @@ async def _accept(websocket: WebSocket) -> None:
         raise ClientGone from gone
 
 
+def _count(websocket: WebSocket, refuse: Refuse) -> None:
+    observer: Observer = websocket.app.state.observer
+    observer.refused[refuse.reason] += 1
+
+
 async def _deny(websocket: WebSocket, refuse: Refuse, retry_after: int) -> None:
+    _count(websocket, refuse)
     headers = {"Retry-After": str(retry_after), "Content-Type": "application/json"}
     try:
         await websocket.send_denial_response(Response(refuse.text, HTTPStatus.SERVICE_UNAVAILABLE, headers))
@@ -254,6 +261,7 @@ async def _deny(websocket: WebSocket, refuse: Refuse, retry_after: int) -> None:
 
 
 async def _refuse(websocket: WebSocket, refuse: Refuse) -> None:
+    _count(websocket, refuse)
     await _send(websocket, refuse.text)
     await _close(websocket, Closing(refuse.close_code, refuse.reason))
 
