@@ -171,7 +171,6 @@ async def test_every_route_is_known_to_this_test(random_bundle: Bundle) -> None:
         for route in getattr(getattr(router, "original_router", None), "routes", ())
     }
     assert paths - {""} == {
-        "/",
         "/healthz",
         "/metrics",
         "/readyz",

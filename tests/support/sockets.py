@@ -94,9 +94,9 @@ def cut(data: bytes, *sizes: int) -> list[bytes]:
     return pieces
 
 
-def http(url: str, path: str, timeout: float = 30.0) -> httpx.Response:
+def http(url: str, path: str) -> httpx.Response:
     """GET of another path of the same server."""
-    return httpx.get(str(httpx.URL(url).copy_with(scheme="http", path=path)), timeout=timeout)
+    return httpx.get(str(httpx.URL(url).copy_with(scheme="http", path=path)), timeout=30.0)
 
 
 def active_streams(url: str) -> int:

@@ -20,6 +20,8 @@ DESCRIPTION = """\
 Open a WebSocket, send audio as binary messages, receive JSON text messages. protocol.md explains it; this
 file is made of the same definitions as the server itself."""
 SUBPROTOCOL = "parakeet-live"
+NEVER_SENT = (CloseCode.ABNORMAL, CloseCode.BAD_GATEWAY)
+"""What clients may see although the server never sends it: connections cut or refused on the way."""
 
 
 def asyncapi_document() -> dict[str, Any]:
@@ -79,7 +81,7 @@ def asyncapi_document() -> dict[str, Any]:
         "x-close-codes": {
             str(code): name.lower()
             for name, code in sorted(vars(CloseCode).items(), key=lambda item: str(item[1]))
-            if name.isupper()
+            if name.isupper() and code not in NEVER_SENT
         },
     }
 
