@@ -287,7 +287,7 @@ def test_no_step_size_changes_a_word() -> None:
 
 @pytest.mark.parametrize("tone", ["zeros", "room", "hiss"])
 def test_silence_gives_no_words_and_no_finals(say: Say, tone: str) -> None:
-    """Two minutes here; docs/endpointing.md has the figures for ten."""
+    """Two minutes of each here; docs/endpointing.md speaks of ten."""
     quiet = {"zeros": silence(120), "room": room_tone(120, -60), "hiss": white_noise(120, -70)}[tone]
     events = say(quiet, CLIP, silence(2))
     assert texts(events) == texts(say(CLIP, silence(2)))
