@@ -73,7 +73,7 @@ class User:
     monkeypatch: pytest.MonkeyPatch
 
     def __post_init__(self) -> None:
-        self.set("NO_PROXY", "127.0.0.1")
+        self.set("NO_PROXY", "127.0.0.1,localhost")
         self.set("HF_HOME", str(self.home / "huggingface"))
         self.set("HF_TOKEN_PATH", str(self.home / "no-token"))
         self.set(DIRECTORY_VARIABLE, str(self.store.root))
@@ -164,7 +164,7 @@ def test_pull_records_what_it_got_and_needs_no_network_after(
 def test_the_hub_library_agrees_that_the_standin_is_a_hub(
     hub: HubStandIn, published: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
     path = hf_hub_download(
         ENTRY.repository, f"{FOLDER}{ENCODER}", endpoint=hub.url, cache_dir=tmp_path / "cache", token=False
@@ -433,6 +433,9 @@ def test_published_files_run_once_pulled(
     files = look_alikes.directory({"eou-120m-onnx": "altunenes", "eou-120m-onnx-int8": "soniqo-onnx"}[name])
     hub.add(entry.repository, files, prefix=f"{entry.folder}/" if entry.folder else "")
     user.run("models", "pull", name)
+    facts = json.loads(user.run("models", "info", name, "--json"))
+    assert facts["runtime"] == "onnx"
+    assert facts["graphs"]["encoder"].endswith("encoder.onnx")
     said = user.run("transcribe", DIGIT)
     assert f"model {name} (published, onnx; the best that is here; --model picks another)" in said
     assert said.splitlines()[-1] == "seven"
