@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -225,6 +226,18 @@ def test_the_other_storage_of_the_hub_is_not_used(hub: HubStandIn, published: Re
 # interruptions
 
 
+def size_of_partial(store: Store) -> int:
+    """Bytes of the encoder that are on disk while it is pulled."""
+    return sum(path.stat().st_size for path in (store.root / ".partial").rglob(ENCODER))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_an_interrupted_pull_goes_on_where_it_stopped(
     hub: HubStandIn, published: Repository, user: User
 ) -> None:
@@ -238,14 +251,14 @@ def test_an_interrupted_pull_goes_on_where_it_stopped(
     hub.before_piece = wait
     with user.start("models", "pull", ENTRY.name) as process:
         assert reached.wait(TIMEOUT)
+        wait_until(lambda: size_of_partial(user.store) > 1_000_000)
         process.send_signal(signal.SIGINT)
         _, notes = process.communicate(timeout=TIMEOUT)
     go_on.set()
     assert process.returncode == 130, notes
     assert "what has come is kept" in notes
     assert ENTRY.name not in user.run("models", "list", "--json").split('"here": false')[0]
-    (part,) = (user.store.root / ".partial").rglob(ENCODER)
-    have = part.stat().st_size
+    have = size_of_partial(user.store)
     assert 1_000_000 < have < 3_000_000
 
     user.run("models", "pull", ENTRY.name)
