@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from parakeet_live.cli import app
@@ -19,15 +20,18 @@ from parakeet_live.engine.nemo.backend import NemoOnnxBackend
 from parakeet_live.engine.nemo.encoder import SILENCE, WindowedEncoder
 from parakeet_live.engine.nemo.graph import OnnxGraph
 from parakeet_live.engine.nemo.network import NemoNetwork
+from parakeet_live.engine.nemo.selftest import equal_sizes
 from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_models.bundle import embedded_bundle
+from parakeet_models.frames import valid_frames
 from parakeet_models.layouts import ForeignBundle, LayoutError, describe, load_model
 from parakeet_models.mel import log_mel
+from parakeet_models.network import EncoderState, StreamingEncoder
 from support.coreml import CONFIG, make_network
 from support.hearing import AUDIO, Heard, assert_same, hear, hear_all, samples_of, steps_of
 from support.layouts.config import STREAMING
 from support.layouts.look_alikes import ONNX, LookAlikes
-from support.layouts.onnx_files import make_loopback_encoder
+from support.layouts.onnx_files import make_loopback_encoder, make_soniqo_onnx
 from support.server_process import running_server
 from support.sockets import END, cut, session
 
@@ -88,30 +92,32 @@ async def test_the_server_serves_a_layout(look_alikes: LookAlikes, tmp_path: Pat
     assert [outcome.texts for outcome in outcomes] == [["two two seven nine"], ["five zero five"]]
 
 
-def test_encoder_frames_equal_the_network_behind_the_first_step(look_alikes: LookAlikes) -> None:
-    """Windows of a recording, against the same recording with silence put before it and encoded at once.
-
-    The graphs begin their first window with 16 mel frames of silence. Attention to those is all that differs.
-    """
-    import torch
-
+def test_encoder_frames_equal_the_network(look_alikes: LookAlikes) -> None:
+    """Every layout, against our streaming encoder that hears 160 ms of silence first and does not attend to it."""
     network = look_alikes.network
-    layout = describe(look_alikes.directory("sherpa"))
-    encoder = WindowedEncoder(layout, OnnxGraph(layout.encoder.path))
-    bundle = published(layout.directory)
-    memory = encoder.begin()
-    samples = samples_of(RECORDING)
-    found = np.concatenate([encoder.step(step, memory) for step in steps_of(bundle, samples)])
-    mel = log_mel(np.concatenate([samples, np.zeros(16_000, np.float32)]), layout.mel)
-    with torch.inference_mode():
-        wanted = network.encoder(torch.from_numpy(mel)[None], torch.tensor([len(mel)]))[0][0].numpy()
-    count = min(len(found), len(wanted) - 2)
-    scale = wanted.std()
-    error = np.abs(found[:count] - wanted[:count]).max(-1) / scale
-    # The convolutions see back 8 frames in each of 8 layers, attention 70: behind that nothing is left of the start.
-    assert error[2:].mean() < 0.25
-    shifted = np.abs(found[1:count] - wanted[: count - 1]).max(-1) / scale
-    assert error[8:].mean() < 0.2 * shifted[8:].mean()
+    own = StreamingEncoder(network)
+    for name in ONNX:
+        layout = describe(look_alikes.directory(name))
+        encoder = WindowedEncoder(layout, OnnxGraph(layout.encoder.path))
+        memory = encoder.begin()
+        bundle = published(layout.directory)
+        steps = list(steps_of(bundle, samples_of(RECORDING)))
+        found = np.concatenate([encoder.step(step, memory) for step in steps])
+        mel = torch.from_numpy(np.concatenate([step.mel[1:] for step in steps]))[None]
+        # The silence, and the eight frames of padding that a stream's first step has, of which the last seven are here.
+        mel = torch.cat([torch.full((1, 9, mel.shape[2]), float(SILENCE)), mel], 1)
+        mel[:, :16] = float(SILENCE)
+        begin, zero, end = torch.tensor([8]), torch.tensor([0]), torch.tensor([17])
+        state = EncoderState.initial(network.config, 1)
+        own.step(torch.nn.functional.pad(mel[:, :9], (0, 0, 8, 0)), begin, end, state)
+        fresh = EncoderState.initial(network.config, 1)
+        fresh.stage1, fresh.stage2 = state.stage1, state.stage2
+        starts = range(8, mel.shape[1] - 16, 16)
+        wanted = torch.cat([own.step(mel[:, start : start + 17], zero, end, fresh) for start in starts], 1)[0]
+        with torch.inference_mode():
+            projected = network.joint.enc(torch.from_numpy(found))
+        assert len(projected) == len(wanted), name
+        assert float((projected - wanted).abs().max()) < 1e-3, name
 
 
 def test_streams_do_not_disturb_each_other(look_alikes: LookAlikes, expected: dict[str, Heard]) -> None:
@@ -185,10 +191,52 @@ def test_silence_before_the_stream_is_quiet(look_alikes: LookAlikes) -> None:
 
 
 def test_steps_of_another_size_are_refused(look_alikes: LookAlikes) -> None:
-    backend = open_backend(published(look_alikes.directory("altunenes")), 1)
-    step = StepInput(backend.open(), np.zeros((33, 80), np.float32), begin=8, end=33)
-    with pytest.raises(EngineError, match="a step of 4 encoder frames; this graph takes 2"):
+    backend = open_backend(published(look_alikes.directory("soniqo-onnx")), 1)
+    step = StepInput(backend.open(), np.zeros((17, 80), np.float32), begin=8, end=17)
+    with pytest.raises(EngineError, match="a step of 2 encoder frames; this graph takes 4"):
         backend.step([step])
+
+
+def test_larger_steps_where_windows_may_have_any_length(look_alikes: LookAlikes) -> None:
+    """The same frames in any steps; a graph that only says so is run in its own step several times."""
+    layout = describe(look_alikes.directory("altunenes"))
+    assert layout.step_sizes == (2, 4, 8, 16)
+    lengths: list[int] = []
+
+    class Watched(OnnxGraph):
+        def run(self, inputs):  # type: ignore[no-untyped-def]
+            lengths.append(inputs["audio_signal"].shape[2])
+            return super().run(inputs)
+
+    class Stubborn(Watched):
+        """As if the window's length were part of its masks."""
+
+        def run(self, inputs):  # type: ignore[no-untyped-def]
+            outputs = dict(super().run(inputs))
+            if lengths[-1] > 41:
+                outputs["outputs"] = outputs["outputs"] * 1.1
+            return outputs
+
+    mel = np.random.default_rng(0).normal(-8.0, 3.0, (129, layout.mel.bins)).astype(np.float32)
+    results = []
+    for kind, sizes in ((Watched, (16, 8, 4, 2)), (Stubborn, (4, 2))):
+        encoder = WindowedEncoder(layout, kind(layout.encoder.path))
+        encoder.sizes = equal_sizes(layout, encoder)
+        assert encoder.sizes == sizes
+        for frames in (16, 2):
+            memory = encoder.begin()
+            lengths.clear()
+            parts = []
+            for at in range(0, 16, frames):
+                piece = mel[8 * at : 8 * (at + frames) + 1]
+                parts.append(encoder.step(StepInput(0, piece, 0 if at else 8, len(piece)), memory))
+            results.append(np.concatenate(parts))
+            assert lengths == [9 + 8 * min(frames, sizes[0])] * (16 // min(frames, sizes[0]))
+    for result in results[1:]:
+        np.testing.assert_allclose(result, results[0], atol=1e-3)
+    shorter = encoder.step(StepInput(0, mel, begin=8, end=40), encoder.begin())
+    assert len(shorter) == valid_frames(40)
+    np.testing.assert_allclose(shorter[:4], results[0][:4], atol=1e-3)
 
 
 def test_backend_choice_must_fit(look_alikes: LookAlikes) -> None:
@@ -219,6 +267,16 @@ def test_metadata_of_another_network(
     onnx.save(model, directory / "encoder.onnx")
     with pytest.raises(LayoutError, match=reason):
         load_model(directory)
+
+
+def test_parts_of_different_models_are_refused(look_alikes: LookAlikes, tmp_path: Path) -> None:
+    directory, other = tmp_path / "soniqo", tmp_path / "other"
+    shutil.copytree(look_alikes.directory("soniqo-onnx"), directory)
+    network = make_network(dataclasses.replace(CONFIG, vocabulary=len(look_alikes.pieces)))
+    make_soniqo_onnx(network, look_alikes.pieces, other)
+    shutil.copyfile(other / "parakeet-eou-joint.onnx", directory / "parakeet-eou-joint.onnx")
+    with pytest.raises(EngineError, match="prediction network, joint and vocabulary do not fit each other"):
+        network_of(published(directory))
 
 
 def test_a_graph_that_hears_the_future_is_refused(look_alikes: LookAlikes, tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ PRE_ENCODE_FRAMES = 9
 DROPPED_FRAMES = 2
 """Encoder frames at the start of a window that these graphs always drop (NeMo's ``drop_extra_pre_encoded``), so the
 window begins 16 mel frames before the one its first output sits on."""
+LARGER_STEPS = (1, 2, 4, 8)
+"""Multiples of a layout's own step that are tried where the graph takes windows of any length."""
 ATTENTION_CHUNK = 2
 """Encoder frames per attention chunk of the published network; a step must be a multiple of it."""
 
@@ -64,11 +66,22 @@ class Layout:
     remedy: str
 
     @property
+    def step_sizes(self) -> tuple[int, ...]:
+        """Encoder frames of the steps it can be asked for: its own, and larger ones if a window may have any length."""
+        if self.encoder.ports.signal_frames is not None:
+            return (self.hop,)
+        return tuple(self.hop * factor for factor in LARGER_STEPS)
+
+    @property
     def window_frames(self) -> int:
-        """Mel frames of the encoder's window, those of ``pre_cache`` included."""
+        """Mel frames of the encoder's window for its own step, those of ``pre_cache`` included."""
+        return self.window_of(self.hop)
+
+    def window_of(self, frames: int) -> int:
+        """Mel frames of the window for a step of ``frames`` encoder frames."""
         ports = self.encoder.ports
         if ports.signal_frames is None:
-            return PRE_ENCODE_FRAMES + SUBSAMPLING_FACTOR * self.hop
+            return PRE_ENCODE_FRAMES + SUBSAMPLING_FACTOR * frames
         return ports.pre_frames + ports.signal_frames
 
     @property

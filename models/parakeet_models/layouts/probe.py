@@ -41,7 +41,7 @@ def load_model(directory: Path) -> Bundle | ForeignBundle:
         source=f"published layout ({layout.family})",
         mel=layout.mel,
         tokens=layout.tokens,
-        step_sizes=(layout.hop,),
+        step_sizes=layout.step_sizes,
     )
     return ForeignBundle(directory, manifest, layout)
 

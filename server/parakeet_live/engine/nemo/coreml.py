@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from parakeet_live.engine.backend import Emission, StepInput
 from parakeet_live.engine.coreml.options import ENCODER_UNITS, CoremlOptions
 from parakeet_live.engine.nemo.graph import Array
@@ -27,8 +29,9 @@ class CoremlGraph:
 
     def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         self._kept.append(inputs)
-        # A dictionary of its own: coremltools puts converted arrays into it.
-        return self._model.predict(dict(inputs))
+        # A dictionary of its own: coremltools puts converted arrays into it. Copies, which live as long as we like.
+        outputs = self._model.predict(dict(inputs))
+        return {name: np.array(values) for name, values in outputs.items()}
 
 
 class PublishedNetwork:

@@ -55,9 +55,10 @@ class WindowedEncoder:
     def __init__(self, layout: Layout, graph: Graph) -> None:
         self._ports = layout.encoder.ports
         self._graph = graph
+        self._layout = layout
         self.bins = layout.mel.bins
-        self.hop = layout.hop
-        self.window_frames = layout.window_frames
+        self.sizes: tuple[int, ...] = (layout.hop,)
+        """Encoder frames of one run, largest first; the self-test adds what it has found to be equal."""
         self._layers = self._ports.layers or self._count_layers()
 
     def begin(self) -> EncoderMemory:
@@ -75,23 +76,37 @@ class WindowedEncoder:
         Raises:
             EngineError: the step is not of the graph's cadence.
         """
-        if step.frames != self.hop:
-            raise EngineError(f"a step of {step.frames} encoder frames; this graph takes {self.hop}")
+        if step.frames not in self._layout.step_sizes:
+            allowed = ", ".join(map(str, self._layout.step_sizes))
+            raise EngineError(f"a step of {step.frames} encoder frames; this graph takes {allowed}")
         mel = step.mel
         if step.begin:
             mel = mel.copy()
             mel[: step.begin] = SILENCE
-        window = np.full((self.window_frames, self.bins), SILENCE, np.float32)
+        parts: list[Float32] = []
+        done = 0
+        while done < step.frames and step.end - SUBSAMPLING_FACTOR * done > 1:
+            frames = next(size for size in self.sizes if size <= step.frames - done)
+            start = SUBSAMPLING_FACTOR * done
+            piece = mel[start : start + SUBSAMPLING_FACTOR * frames + 1]
+            parts.append(self._advance(piece, min(step.end - start, len(piece)), memory))
+            done += frames
+        return np.concatenate(parts)
+
+    def _advance(self, mel: Float32, end: int, memory: EncoderMemory) -> Float32:
+        """One run of the graph for mel float32[8n + 1, bins], valid up to ``end``."""
+        frames = len(mel) // SUBSAMPLING_FACTOR
+        window = np.full((self._layout.window_of(frames), self.bins), SILENCE, np.float32)
         window[:SUBSAMPLING_FACTOR] = memory.mel
         window[SUBSAMPLING_FACTOR : SUBSAMPLING_FACTOR + len(mel)] = mel
         # A stream's last step may end early; otherwise the published runtimes declare the whole window.
-        valid = SUBSAMPLING_FACTOR + step.end if step.end < len(mel) else self.window_frames
+        valid = SUBSAMPLING_FACTOR + end if end < len(mel) else len(window)
         encoded, memory.caches = self.call(window, valid, memory.caches)
         memory.mel = mel[-1 - SUBSAMPLING_FACTOR : -1]
-        return encoded[: min(self.hop, int(valid_frames(step.end)))]
+        return encoded[: min(frames, int(valid_frames(end)))]
 
     def call(self, window: Float32, valid: int, caches: Caches) -> tuple[Float32, Caches]:
-        """One run of the graph: window float32[window_frames, bins], of which ``valid`` are audio.
+        """One run of the graph: window float32[mel frames, bins], of which ``valid`` are audio.
 
         Returns every encoder frame that the graph gives, float32[n, d_model], and the new caches.
         """
@@ -143,6 +158,6 @@ class WindowedEncoder:
 
     def _count_layers(self) -> int:
         """Layers of a graph whose file does not tell: it gives back as many caches as it has."""
-        window = np.full((self.window_frames, self.bins), SILENCE, np.float32)
-        _, caches = self.call(window, self.window_frames, self._empty(MOST_LAYERS))
+        window = np.full((self._layout.window_frames, self.bins), SILENCE, np.float32)
+        _, caches = self.call(window, len(window), self._empty(MOST_LAYERS))
         return int(caches.channel.shape[0])

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from parakeet_live.engine.backend import Emission, StepInput
+from parakeet_live.engine.backend import Emission, EngineError, StepInput
 from parakeet_live.engine.greedy import GreedyDecoder
 from parakeet_live.engine.nemo.decoder import open_networks
 from parakeet_live.engine.nemo.encoder import SILENCE, EncoderMemory, WindowedEncoder
 from parakeet_live.engine.nemo.graph import Graph
-from parakeet_live.engine.nemo.selftest import check_cadence
+from parakeet_live.engine.nemo.selftest import check_cadence, equal_sizes
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.layouts import Layout
 
@@ -34,8 +34,8 @@ class NemoNetwork:
         """
         self._encoder = WindowedEncoder(layout, open_graph("encoder", layout.encoder.path))
         check_cadence(layout, self._encoder)
-        networks = open_networks(layout, open_graph)
-        self._decoder = GreedyDecoder(networks, networks, layout.tokens, slots)
+        self._encoder.sizes = equal_sizes(layout, self._encoder)
+        self._decoder = _open_decoder(layout, slots, open_graph)
         self._memories: dict[int, EncoderMemory] = {}
         self.summary = self._measure(layout)
         """How fast the encoder is, for people."""
@@ -64,3 +64,20 @@ class NemoNetwork:
     def forget(self, slot: int) -> None:
         """The stream on a slot is over: its memory is free again."""
         self._memories.pop(slot, None)
+
+
+def _open_decoder(layout: Layout, slots: int, open_graph: OpenGraph) -> GreedyDecoder:
+    """Prediction network and joint, after one token and one frame. Raises EngineError if they do not fit."""
+    networks = open_networks(layout, open_graph)
+    frame = np.zeros((1, layout.encoder.ports.d_model or 0), np.float32)
+    try:
+        decoder = GreedyDecoder(networks, networks, layout.tokens, slots)
+        token, _ = networks.best(frame, np.zeros((1, networks.joint_hidden), np.float32))
+        if token[0] > layout.tokens.blank:
+            raise ValueError(f"token {token[0]}, the vocabulary ends with {layout.tokens.blank}")
+    except Exception as error:  # whatever its runtime raises for arrays that it does not take
+        raise EngineError(
+            f"{layout.directory}: encoder, prediction network, joint and vocabulary do not fit each other ({error}); "
+            "the files are of different models: download all of them again"
+        ) from error
+    return decoder

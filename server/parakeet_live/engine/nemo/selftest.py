@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from parakeet_live.engine.backend import EngineError
-from parakeet_live.engine.nemo.encoder import PAST, SILENCE, WindowedEncoder
+from parakeet_live.engine.backend import EngineError, StepInput
+from parakeet_live.engine.nemo.encoder import PAST, SILENCE, Caches, WindowedEncoder
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.layouts.layout import ATTENTION_CHUNK, Layout
+from parakeet_models.mel import Float32
 
 FRAME_MS = 80
 TOLERANCE = 0.01
@@ -36,13 +37,13 @@ def check_cadence(layout: Layout, encoder: WindowedEncoder) -> None:
     def refuse(reason: str) -> CadenceError:
         return CadenceError(f"{path}: {reason}. Instead, {layout.remedy}")
 
-    if encoder.window_frames < used:
+    if layout.window_frames < used:
         raise refuse(
-            f"its window of {encoder.window_frames} mel frames is too short to advance by {hop} encoder frames, "
+            f"its window of {layout.window_frames} mel frames is too short to advance by {hop} encoder frames, "
             f"which need {used}"
         )
     random = np.random.default_rng(0)
-    window = random.normal(-8.0, 3.0, (encoder.window_frames, encoder.bins)).astype(np.float32)
+    window = random.normal(-8.0, 3.0, (layout.window_frames, encoder.bins)).astype(np.float32)
     frames, caches = encoder.call(window, len(window), encoder.empty_caches())
     remembered = int(caches.valid.ravel()[0])
     if remembered != hop:
@@ -70,6 +71,48 @@ def check_cadence(layout: Layout, encoder: WindowedEncoder) -> None:
         raise refuse(
             f"the {hop} encoder frames it keeps depend on audio behind them, which a stream does not have yet"
         )
+
+
+def equal_sizes(layout: Layout, encoder: WindowedEncoder) -> tuple[int, ...]:
+    """The step sizes, largest first, in which the graph computes what it computes in its own steps.
+
+    A graph that takes windows of any length may still have the length of one in its masks or positions.
+    """
+    hop, *larger = layout.step_sizes
+    if not larger:
+        return (hop,)
+    random = np.random.default_rng(1)
+    mel = random.normal(-8.0, 3.0, (SUBSAMPLING_FACTOR * larger[-1] + 1, encoder.bins)).astype(np.float32)
+
+    def run(size: int, runs: int) -> tuple[Float32, list[Caches]]:
+        """Frames of a stream in equal steps, and the caches after each."""
+        memory = encoder.begin()
+        encoder.sizes = (size,)
+        length = SUBSAMPLING_FACTOR * size
+        frames, caches = [], []
+        for start in range(0, length * runs, length):
+            step = mel[start : start + length + 1]
+            frames.append(encoder.step(StepInput(0, step, begin=0, end=len(step)), memory))
+            caches.append(memory.caches)
+        return np.concatenate(frames), caches
+
+    wanted, wanted_caches = run(hop, larger[-1] // hop)
+
+    def equal(size: int) -> bool:
+        try:
+            frames, (caches,) = run(size, 1)
+        except Exception:  # whatever its runtime raises for a window that it does not take
+            return False
+        expected = wanted_caches[size // hop - 1]
+        if len(frames) != size or int(caches.valid.ravel()[0]) != size:
+            return False
+        return not (
+            _differ(wanted[:size], frames)
+            or _differ(expected.channel, caches.channel)
+            or _differ(expected.time, caches.time)
+        )
+
+    return (*(size for size in reversed(larger) if equal(size)), hop)
 
 
 def _differ(one: np.ndarray, other: np.ndarray) -> bool:
