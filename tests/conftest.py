@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +10,6 @@ import torch
 from parakeet_models.bundle import Bundle, embedded_bundle
 from parakeet_models.hub import DIRECTORY_VARIABLE
 from support.backends import COREML, for_tested_backend, model_options
-from support.coreml import require_coremltools
 from support.coreml_bundle import packaged, use_interpreter
 from support.layouts.look_alikes import LookAlikes
 from support.random_bundle import make_random_bundle
@@ -40,16 +38,9 @@ def random_graphs(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 @pytest.fixture(scope="session")
-def packages_cache(pytestconfig: pytest.Config) -> Path:
-    """Where Core ML packages of the tests' networks are kept from run to run."""
-    assert pytestconfig.cache is not None
-    return pytestconfig.cache.mkdir("coreml-packages")
-
-
-@pytest.fixture(scope="session")
-def random_bundle(random_graphs: Bundle, packages_cache: Path) -> Bundle:
+def random_bundle(random_graphs: Bundle) -> Bundle:
     """The same, as the tested backend runs it."""
-    return for_tested_backend(random_graphs, packages_cache)
+    return for_tested_backend(random_graphs, random_graphs.directory.with_name("packages"))
 
 
 @pytest.fixture(scope="session")
@@ -65,9 +56,9 @@ def look_alikes(tmp_path_factory: pytest.TempPathFactory) -> LookAlikes:
 
 
 @pytest.fixture(scope="session")
-def embedded(packages_cache: Path) -> Bundle:
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """The embedded model, as the tested backend runs it."""
-    return for_tested_backend(embedded_bundle(), packages_cache, (2, 16))
+    return for_tested_backend(embedded_bundle(), tmp_path_factory.mktemp("embedded") / "packages", (2, 16))
 
 
 @pytest.fixture(scope="session")
@@ -77,10 +68,12 @@ def embedded_options(embedded: Bundle) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="session")
-def embedded_packages(packages_cache: Path) -> Bundle:
+def embedded_packages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """The embedded model as Core ML packages, whatever the tested backend is."""
-    require_coremltools()
-    return packaged(embedded_bundle(), packages_cache)
+    if COREML:
+        bundle: Bundle = request.getfixturevalue("embedded")
+        return bundle
+    return packaged(embedded_bundle(), tmp_path_factory.mktemp("coreml") / "packages")
 
 
 @pytest.fixture(scope="session")

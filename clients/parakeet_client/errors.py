@@ -10,11 +10,13 @@ class ParakeetError(Exception):
 class ServerError(ParakeetError):
     """The server ended the session with a fatal error."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, retry_after: int | None = None) -> None:
         super().__init__(f"{message} ({code})")
         self.code = code
         """For programs, for example ``unsupported_container``; docs/protocol.md lists them."""
         self.message = message
+        self.retry_after = retry_after
+        """Seconds after which another attempt makes sense, if it does at all."""
 
 
 class RefusedError(ServerError):
@@ -22,4 +24,7 @@ class RefusedError(ServerError):
 
 
 class ConnectionLostError(ParakeetError):
-    """The connection ended before the session was done; text that had not arrived is lost."""
+    """The connection ended before the session was done, and none could be made in its place in time.
+
+    Text that had not arrived is lost.
+    """

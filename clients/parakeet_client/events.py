@@ -161,8 +161,39 @@ class Ack:
     controls: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reconnecting:
+    """The connection was lost, for this reason. Audio is kept, and another connection is tried."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reconnected:
+    """There is a connection again.
+
+    With the same session nothing is lost and nothing comes twice. If ``restarted`` the server no longer had it: a new
+    session begins at this byte of the audio, its utterances and times count from 0 again, and text of the audio before
+    that had not arrived is lost.
+    """
+
+    restarted: bool
+    audio_bytes: int
+
+
 Event = (
-    SpeechStarted | Partial | Eou | Resumed | Final | Cancelled | Configured | ServerWarning | Error | Done
+    SpeechStarted
+    | Partial
+    | Eou
+    | Resumed
+    | Final
+    | Cancelled
+    | Configured
+    | ServerWarning
+    | Error
+    | Reconnecting
+    | Reconnected
+    | Done
 )
 
 
@@ -182,12 +213,19 @@ KINDS: dict[str, type[Any]] = {
     "done": Done,
 }
 """What the protocol calls each message."""
-_NAMES = {kind: name for name, kind in KINDS.items()}
+_NAMES: dict[type[Any], str] = {kind: name for name, kind in KINDS.items()} | {
+    Reconnecting: "reconnecting",
+    Reconnected: "reconnected",
+}
 
 
 def parse(text: str | bytes) -> Ready | Queued | Ack | Event | None:
     """A message of the server. None for types this client does not know: newer servers may send more."""
-    message: dict[str, Any] = json.loads(text)
+    return understand(json.loads(text))
+
+
+def understand(message: Mapping[str, Any]) -> Ready | Queued | Ack | Event | None:
+    """The same for the fields of a message."""
     kind = KINDS.get(message["type"])
     if kind is None:
         return None

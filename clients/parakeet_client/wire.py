@@ -6,15 +6,17 @@ import json
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
 from parakeet_client.errors import ConnectionLostError, RefusedError, ServerError
-from parakeet_client.events import Ack, Error, Event, Queued, Ready, parse
+from parakeet_client.events import Ack, Error, Event, Queued, Ready, parse, understand
 
 FINALIZE = '{"type":"finalize"}'
 CANCEL = '{"type":"cancel"}'
 END = '{"type":"end"}'
 KEEPALIVE = '{"type":"keepalive"}'
+
+SAMPLE_WIDTHS = {"pcm_s16le": 2, "pcm_f32le": 4, "mulaw": 1, "alaw": 1}
 
 FRAME_BYTES = 256 * 1024
 """Larger blocks of audio are cut, so that no limit of a server or proxy on the size of a message matters."""
@@ -45,32 +47,51 @@ def frames(audio: Buffer) -> Iterator[memoryview]:
         yield view[start : start + FRAME_BYTES]
 
 
+def resume_url(url: str, token: str, seen: int) -> str:
+    """``url`` for another connection of a session of which everything up to message ``seen`` has arrived."""
+    parts = urlsplit(url)
+    query = urlencode({"resume": token, "seen": seen})
+    return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, query)))))
+
+
 def parse_greeting(text: str | bytes) -> Ready | Queued:
     """A message before the session has begun. Raises RefusedError if it is a refusal."""
     message = parse(text)
     if isinstance(message, Ready | Queued):
         return message
     if isinstance(message, Error):
-        raise RefusedError(message.code, message.message)
+        raise RefusedError(message.code, message.message, message.retry_after)
     raise RefusedError("not_parakeet", "the server does not speak the parakeet-live protocol; check the URL")
 
 
-def parse_event(text: str | bytes) -> Event | None:
-    """A later message; None if there is nothing to report. Raises ServerError if it is fatal."""
-    message = parse(text)
+def parse_message(text: str | bytes) -> tuple[int | None, Ack | Event | None]:
+    """A later message and its number; None if there is nothing to report. Raises ServerError if it is fatal."""
+    fields = json.loads(text)
+    message = understand(fields)
     if isinstance(message, Error) and message.fatal:
-        raise ServerError(message.code, message.message)
-    return None if isinstance(message, Ready | Queued | Ack) else message
+        raise ServerError(message.code, message.message, message.retry_after)
+    return fields.get("seq"), None if isinstance(message, Ready | Queued) else message
 
 
-def refused(url: str, error: OSError | InvalidHandshake) -> RefusedError:
+def refused(url: str, error: Exception) -> RefusedError:
     """Why no connection came about."""
-    if isinstance(error, InvalidStatus):
-        status = error.response.status_code
-        return RefusedError(f"http_{status}", f"{url} answered with HTTP status {status}; check the URL")
-    return RefusedError("unreachable", f"cannot connect to {url}: {str(error) or type(error).__name__}")
+    if not isinstance(error, InvalidStatus):
+        return RefusedError("unreachable", f"cannot connect to {url}: {str(error) or type(error).__name__}")
+    status = error.response.status_code
+    try:
+        parse_greeting(bytes(error.response.body or b""))
+    except RefusedError as reason:
+        return reason
+    except (ValueError, KeyError, TypeError):
+        pass  # not from a parakeet-live server, but from a proxy before it
+    return RefusedError(f"http_{status}", f"{url} answered with HTTP status {status}; check the URL")
 
 
-def lost(error: ConnectionClosed) -> ConnectionLostError:
+def lost(reason: str) -> ConnectionLostError:
     """The connection ended early."""
-    return ConnectionLostError(f"the connection ended before the session was done: {error}")
+    return ConnectionLostError(f"the connection ended before the session was done: {reason}")
+
+
+def sample_bytes(ready: Ready) -> int:
+    """Bytes of one sample of all channels."""
+    return SAMPLE_WIDTHS.get(ready.encoding, 1) * ready.channels

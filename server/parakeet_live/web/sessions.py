@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from parakeet_live.access.usage import Lease
 from parakeet_live.dialects.messages import EndReason, WarningCode
@@ -23,6 +25,8 @@ log = logging.getLogger(__name__)
 MAX_FINISHED = 256
 """Sessions that are over and kept in case their last messages got lost; beyond it the oldest are forgotten."""
 TOKEN_BYTES = 24
+RETURN_SECONDS = 3.0
+"""A server that stops waits so long for a client that has just lost its connection."""
 
 
 class SessionRegistry:
@@ -109,9 +113,10 @@ class SessionRegistry:
         for session in self._sessions.values():
             session.warn(text)
             session.wind_up(EndReason.DRAINING)
-        while any(session.attached or not session.delivered for session in self._sessions.values()):
+        while any(map(_awaited, self._sessions.values())):
             self._changed.clear()
-            await self._changed.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), 0.1)
 
     async def close(self) -> None:
         """End every session at once; returns when all streams are given back."""
@@ -123,6 +128,13 @@ class SessionRegistry:
         session.close()
         self._sessions.pop(session.id, None)
         self._changed.set()
+
+
+def _awaited(session: LiveSession) -> bool:
+    """Whether the server stops later for this session: its client is there, or may be back in a moment."""
+    if session.detached_at is None:
+        return True
+    return not session.delivered and time.monotonic() - session.detached_at < RETURN_SECONDS
 
 
 async def _hold(session: LiveSession, on_free: Callable[[], None]) -> None:
