@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch
 from parakeet_models.bundle import Bundle, embedded_bundle
 from parakeet_models.hub import DIRECTORY_VARIABLE
 from support.backends import COREML, for_tested_backend, model_options
+from support.coreml import require_coremltools
 from support.coreml_bundle import packaged, use_interpreter
 from support.layouts.look_alikes import LookAlikes
 from support.random_bundle import make_random_bundle
@@ -38,9 +40,16 @@ def random_graphs(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 @pytest.fixture(scope="session")
-def random_bundle(random_graphs: Bundle) -> Bundle:
+def packages_cache(pytestconfig: pytest.Config) -> Path:
+    """Where Core ML packages of the tests' networks are kept from run to run."""
+    assert pytestconfig.cache is not None
+    return pytestconfig.cache.mkdir("coreml-packages")
+
+
+@pytest.fixture(scope="session")
+def random_bundle(random_graphs: Bundle, packages_cache: Path) -> Bundle:
     """The same, as the tested backend runs it."""
-    return for_tested_backend(random_graphs, random_graphs.directory.with_name("packages"))
+    return for_tested_backend(random_graphs, packages_cache)
 
 
 @pytest.fixture(scope="session")
@@ -56,9 +65,9 @@ def look_alikes(tmp_path_factory: pytest.TempPathFactory) -> LookAlikes:
 
 
 @pytest.fixture(scope="session")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def embedded(packages_cache: Path) -> Bundle:
     """The embedded model, as the tested backend runs it."""
-    return for_tested_backend(embedded_bundle(), tmp_path_factory.mktemp("embedded") / "packages", (2, 16))
+    return for_tested_backend(embedded_bundle(), packages_cache, (2, 16))
 
 
 @pytest.fixture(scope="session")
@@ -68,12 +77,10 @@ def embedded_options(embedded: Bundle) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="session")
-def embedded_packages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+def embedded_packages(packages_cache: Path) -> Bundle:
     """The embedded model as Core ML packages, whatever the tested backend is."""
-    if COREML:
-        bundle: Bundle = request.getfixturevalue("embedded")
-        return bundle
-    return packaged(embedded_bundle(), tmp_path_factory.mktemp("coreml") / "packages")
+    require_coremltools()
+    return packaged(embedded_bundle(), packages_cache)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +74,7 @@ class User:
     monkeypatch: pytest.MonkeyPatch
 
     def __post_init__(self) -> None:
-        self.set("NO_PROXY", "127.0.0.1")
+        self.set("NO_PROXY", "127.0.0.1,localhost")
         self.set("HF_HOME", str(self.home / "huggingface"))
         self.set("HF_TOKEN_PATH", str(self.home / "no-token"))
         self.set(DIRECTORY_VARIABLE, str(self.store.root))
@@ -164,7 +165,7 @@ def test_pull_records_what_it_got_and_needs_no_network_after(
 def test_the_hub_library_agrees_that_the_standin_is_a_hub(
     hub: HubStandIn, published: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
     path = hf_hub_download(
         ENTRY.repository, f"{FOLDER}{ENCODER}", endpoint=hub.url, cache_dir=tmp_path / "cache", token=False
@@ -225,6 +226,18 @@ def test_the_other_storage_of_the_hub_is_not_used(hub: HubStandIn, published: Re
 # interruptions
 
 
+def size_of_partial(store: Store) -> int:
+    """Bytes of the encoder that are on disk while it is pulled."""
+    return sum(path.stat().st_size for path in (store.root / ".partial").rglob(ENCODER))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_an_interrupted_pull_goes_on_where_it_stopped(
     hub: HubStandIn, published: Repository, user: User
 ) -> None:
@@ -238,14 +251,14 @@ def test_an_interrupted_pull_goes_on_where_it_stopped(
     hub.before_piece = wait
     with user.start("models", "pull", ENTRY.name) as process:
         assert reached.wait(TIMEOUT)
+        wait_until(lambda: size_of_partial(user.store) > 1_000_000)
         process.send_signal(signal.SIGINT)
         _, notes = process.communicate(timeout=TIMEOUT)
     go_on.set()
     assert process.returncode == 130, notes
     assert "what has come is kept" in notes
     assert ENTRY.name not in user.run("models", "list", "--json").split('"here": false')[0]
-    (part,) = (user.store.root / ".partial").rglob(ENCODER)
-    have = part.stat().st_size
+    have = size_of_partial(user.store)
     assert 1_000_000 < have < 3_000_000
 
     user.run("models", "pull", ENTRY.name)
@@ -433,6 +446,9 @@ def test_published_files_run_once_pulled(
     files = look_alikes.directory({"eou-120m-onnx": "altunenes", "eou-120m-onnx-int8": "soniqo-onnx"}[name])
     hub.add(entry.repository, files, prefix=f"{entry.folder}/" if entry.folder else "")
     user.run("models", "pull", name)
+    facts = json.loads(user.run("models", "info", name, "--json"))
+    assert facts["runtime"] == "onnx"
+    assert facts["graphs"]["encoder"].endswith("encoder.onnx")
     said = user.run("transcribe", DIGIT)
     assert f"model {name} (published, onnx; the best that is here; --model picks another)" in said
     assert said.splitlines()[-1] == "seven"

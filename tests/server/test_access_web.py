@@ -216,6 +216,21 @@ async def test_the_limits_of_a_key(guarded: Guarded) -> None:
         raise AssertionError("the stream of a client that has gone still counts")
 
 
+async def test_a_key_has_so_many_minutes_of_audio(random_bundle: Bundle, tmp_path: Path) -> None:
+    key, record = new_key("alice", audio_minutes_per_day=1)
+    write_key_file(tmp_path / "keys.json", [record])
+    options = ["--model", str(random_bundle.directory), "--keys-file", str(tmp_path / "keys.json")]
+    with running_server(tmp_path / "log", *options) as url:
+        headers = {"Authorization": f"Bearer {key}"}
+        # 61 s of silence, mu-law at 8 kHz.
+        outcome, _ = await talk(
+            f"{url}?encoding=mulaw&sample_rate=8000", headers=headers, sent=(b"\xff" * 61 * 8000, END)
+        )
+        assert (outcome.messages[-1]["code"], outcome.code) == ("key_limit", 4429)
+        assert "1 minutes of audio" in outcome.messages[-1]["message"]
+        assert refused((await talk(url, headers=headers, sent=()))[0]) == ("key_limit", 4429, "key_limit")
+
+
 async def test_pages_of_other_origins_are_refused(babble_url: str) -> None:
     for origin in ("https://evil.example", "null", "http://localhost:1"):
         outcome, _ = await talk(babble_url, origin=origin, sent=())

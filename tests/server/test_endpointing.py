@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parakeet_live.engine.backend import Emission
 from parakeet_live.session.endpoint_config import DEFAULT, PRESETS, EndpointingConfig, Preset
 from parakeet_live.session.endpointing import WORD_GRACE_MS, Endpointer, Turn
 from parakeet_live.session.events import (
@@ -522,3 +523,56 @@ def test_one_final_for_each_utterance_and_text_that_only_grows(
             done.append(event.utterance)
             last = event.words[-1].end_ms if event.words else last
     assert done == list(range(len(done)))
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("push"), st.integers(1, 1_500)),
+        st.tuples(st.sampled_from(["begin", "apply", "finalize", "no_audio", "cancel"]), st.just(0)),
+    ),
+    max_size=25,
+)
+
+
+@settings(deadline=None)
+@given(script=SCRIPTS, operations=OPERATIONS)
+def test_any_order_of_commands_and_running_steps_is_survived(
+    script: Script, operations: list[tuple[str, int]]
+) -> None:
+    """Commands come while a step runs, and before, and after: every request is answered, numbers never repeat."""
+    driver = Driver(script, endpointing=NUMBERS, voice=LoudIsVoice())
+    session, running, asked, received = driver.session, 0, {"finalize": 0, "cancel": 0}, 0
+    for name, milliseconds in [*operations, ("apply", 0)]:
+        if name == "push":
+            session.push(np.zeros(milliseconds * 16, np.float32))
+            received += milliseconds
+        elif name == "begin" and not running and session.ready_frames:
+            running = session.next_step(0, 2).frames
+        elif name == "apply" and running:
+            emissions = [
+                Emission(token, frame, 0.5)
+                for frame in range(running)
+                for token in script.get(driver.frame + frame, ())
+            ]
+            driver.frame, running = driver.frame + running, 0
+            driver.events += session.apply(emissions)
+        elif name == "finalize":
+            driver.events += session.finalize()
+        elif name == "no_audio":
+            driver.events += session.no_audio()
+        elif name == "cancel":
+            driver.events += session.cancel()
+        if name in asked:
+            asked[name] += 1
+    driver.run()
+    driver.end()
+    assert driver.events[-1] == Done(received, len([text for _, text, _ in driver.finals() if text]))
+    reasons = [reason for *_, reason in driver.finals()]
+    assert reasons.count(Reason.FINALIZE) == asked["finalize"]
+    assert len([event for event in driver.events if isinstance(event, Cancelled)]) == asked["cancel"]
+    numbers = [number for number, *_ in driver.finals()]
+    assert numbers == sorted(set(numbers))
+    assert session.backlog_samples == 0
+    times = [word.start_ms for e in driver.events if isinstance(e, Final) for word in e.words]
+    assert times == sorted(times)
+    assert not times or times[-1] <= received

@@ -15,7 +15,7 @@ import soundfile
 from parakeet_live.engine.offline import Transcriber
 from parakeet_live.session.endpoint_config import DEFAULT, PRESETS, EndpointingConfig, Preset
 from parakeet_live.session.events import Eou, Event, Final, Reason, Resumed, SpeechStarted
-from parakeet_models.bundle import embedded_bundle
+from parakeet_models.bundle import Bundle
 from parakeet_models.mel import Float32
 from support.sounds import RATE, at_level, babble, hold_music, room_tone, silence, white_noise
 
@@ -36,8 +36,8 @@ Say = Callable[..., list[Event]]
 
 
 @pytest.fixture(scope="module")
-def transcriber() -> Transcriber:
-    return Transcriber(embedded_bundle(), step_frames=16)
+def transcriber(embedded: Bundle) -> Transcriber:
+    return Transcriber(embedded, step_frames=16)
 
 
 @pytest.fixture(scope="module")
@@ -269,15 +269,14 @@ def test_one_session_is_as_good_as_a_session_for_each_sentence(say: Say) -> None
     assert jiwer.wer(TEXTS * 3, together) <= jiwer.wer(TEXTS * 3, apart) + ONE_WORD
 
 
-def test_no_step_size_changes_a_word() -> None:
+def test_no_step_size_changes_a_word(embedded: Bundle) -> None:
     audio = np.concatenate([part for clip in STRINGS for part in (clip, silence(0.4))])
-    bundle = embedded_bundle()
     heard = [
         [
             (final.text, final.audio_ms, final.reason, [(word.start_ms, word.end_ms) for word in final.words])
-            for final in finals(list(Transcriber(bundle, size).stream([audio])))
+            for final in finals(list(Transcriber(embedded, size).stream([audio])))
         ]
-        for size in bundle.manifest.step_sizes
+        for size in embedded.manifest.step_sizes
     ]
     assert all(other == heard[0] for other in heard[1:])
 
@@ -287,7 +286,7 @@ def test_no_step_size_changes_a_word() -> None:
 
 @pytest.mark.parametrize("tone", ["zeros", "room", "hiss"])
 def test_silence_gives_no_words_and_no_finals(say: Say, tone: str) -> None:
-    """Two minutes here; docs/endpointing.md has the figures for ten."""
+    """Two minutes of each here; docs/endpointing.md speaks of ten."""
     quiet = {"zeros": silence(120), "room": room_tone(120, -60), "hiss": white_noise(120, -70)}[tone]
     events = say(quiet, CLIP, silence(2))
     assert texts(events) == texts(say(CLIP, silence(2)))

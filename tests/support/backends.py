@@ -29,9 +29,9 @@ BackendUnderTest = _Coreml if COREML else OnnxBackend
 """To subclass where a test interferes with a backend."""
 
 
-def for_tested_backend(bundle: Bundle, directory: Path, steps: tuple[int, ...] = (2, 4, 8, 16)) -> Bundle:
-    """An ONNX bundle as the tested backend runs it; ``directory`` is where packages go, and must not exist."""
-    return packaged(bundle, directory, steps) if COREML else bundle
+def for_tested_backend(bundle: Bundle, cache: Path, steps: tuple[int, ...] = (2, 4, 8, 16)) -> Bundle:
+    """An ONNX bundle as the tested backend runs it; packages are kept in ``cache``."""
+    return packaged(bundle, cache, steps) if COREML else bundle
 
 
 def model_options(bundle: Bundle) -> tuple[str, ...]:

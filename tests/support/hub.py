@@ -112,7 +112,9 @@ def running_hub() -> Iterator[HubStandIn]:
     for server in servers:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    standin.url, standin.cdn_url = (f"http://127.0.0.1:{server.server_address[1]}" for server in servers)
+    ports = [server.server_address[1] for server in servers]
+    # Another name, so that it counts as another host.
+    standin.url, standin.cdn_url = f"http://127.0.0.1:{ports[0]}", f"http://localhost:{ports[1]}"
     try:
         yield standin
     finally:

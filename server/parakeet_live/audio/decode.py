@@ -16,6 +16,7 @@ from parakeet_live.audio.formats import (
     to_mono,
 )
 from parakeet_live.audio.resample import Resampler
+from parakeet_live.audio.suspicion import FormatWatch, Suspicion
 from parakeet_live.audio.wav import WavReader
 from parakeet_models.mel import Float32
 
@@ -37,6 +38,14 @@ class AudioDecoder:
         self._resampler: Resampler | None = None
         self._split = b""
         """The first bytes of a frame (a sample of all channels) whose rest is still to come."""
+        self._watch: FormatWatch | None = None
+        self.suspicions: list[Suspicion] = []
+        """What the audio looks like instead of what was declared; whoever takes note clears the list."""
+
+    @property
+    def sample_rate(self) -> int:
+        """Of the audio as it comes, as far as is known yet."""
+        return (self._format or self._declared.resolve()).sample_rate
 
     @property
     def surplus(self) -> bool:
@@ -81,6 +90,7 @@ class AudioDecoder:
 
     def _use(self, audio: AudioFormat) -> None:
         self._format = audio
+        self._watch = FormatWatch(audio)
         self._resampler = None if audio.sample_rate == TARGET_RATE else Resampler(audio.sample_rate)
 
     def _decode(self, data: bytes) -> Float32:
@@ -94,6 +104,8 @@ class AudioDecoder:
         data = self._split + data
         whole = len(data) // self._format.bytes_per_frame * self._format.bytes_per_frame
         self._split = data[whole:]
+        assert self._watch is not None
+        self.suspicions += self._watch.look(data[:whole])
         samples = to_mono(data[:whole], self._format)
         return samples if self._resampler is None else self._resampler.push(samples)
 

@@ -68,6 +68,13 @@ class WarningCode(StrEnum):
     DRAINING = "draining"
     IDLE = "idle"
     SESSION_ENDING = "session_ending"
+    AUDIO_OUTRUNS_CLOCK = "audio_outruns_clock"
+    AUDIO_LAGS_CLOCK = "audio_lags_clock"
+    LOOKS_LIKE_FLOAT = "looks_like_float"
+    LOOKS_LIKE_INT16 = "looks_like_int16"
+    LOOKS_LIKE_BIG_ENDIAN = "looks_like_big_endian"
+    LOOKS_LIKE_STEREO = "looks_like_stereo"
+    LOOKS_LIKE_NOISE = "looks_like_noise"
 
 
 class EndReason(StrEnum):

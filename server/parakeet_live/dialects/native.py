@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from parakeet_live.audio.decode import AudioDecoder
 from parakeet_live.audio.formats import TARGET_RATE, AudioError
 from parakeet_live.dialects import messages
+from parakeet_live.dialects.doubts import suspicion_warning
 from parakeet_live.dialects.messages import CloseCode, EndReason, ErrorCode, Limits, WarningCode
 from parakeet_live.dialects.options import Endpointing, explained
 from parakeet_live.dialects.query import StreamRequest
@@ -79,7 +80,14 @@ class Refuse:
     """For the close frame, so that it can be read where only the closing is shown."""
 
 
-Action = Audio | Finalize | Cancel | Configure | End | Result | Refuse
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """Send this text if somebody is there; it is no result."""
+
+    text: str
+
+
+Action = Warn | Audio | Finalize | Cancel | Configure | End | Result | Refuse
 
 
 def refusal(code: ErrorCode, message: str, close_code: int, retry_after: int | None = None) -> Refuse:
@@ -200,6 +208,11 @@ class NativeSession:
         self._end_reason = reason
         return self._end()
 
+    @property
+    def sample_rate(self) -> int:
+        """Of the audio that is sent, as far as is known yet."""
+        return self._decoder.sample_rate
+
     def receive_bytes(self, data: bytes) -> list[Action]:
         """A binary message, or any slice of one."""
         if self._over or not data:
@@ -214,6 +227,8 @@ class NativeSession:
         except AudioError as error:
             self._over = True
             return [refusal(ErrorCode(error.problem.value), str(error), CloseCode.UNSUPPORTED_DATA)]
+        actions += [Warn(suspicion_warning(suspicion)) for suspicion in self._decoder.suspicions]
+        self._decoder.suspicions.clear()
         if self._decoder.surplus and not self._surplus_told:
             self._surplus_told = True
             message = (

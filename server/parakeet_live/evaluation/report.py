@@ -27,7 +27,7 @@ def print_report(summary: Summary) -> None:
     filling = "digital silence" if padding.noise_dbfs is None else f"noise at {padding.noise_dbfs:g} dBFS"
     console.print(
         f"Each recording was followed by {padding.milliseconds} ms of {filling}. "
-        "Eager ends are the model's, finals commit them; after speech: p50 / p90 / p95 in milliseconds of audio."
+        "Eager ends are the model's, finals commit them; after speech: p50 / p95 in milliseconds of audio."
     )
     console.print(f"{model.name}: {model.bytes / 1e6:.1f} MB, loaded in {model.load_seconds:.2f} s")
     console.print(
@@ -42,8 +42,8 @@ def _table(title: str, groups: Sequence[Group]) -> Table:
     for heading in ("clips", "words", "WER"):
         table.add_column(heading, justify="right")
     for view in ("eager", "final"):
-        for heading in (f"{view} missed", "early", "after speech"):
-            table.add_column(heading, justify="right")
+        for heading in ("missed", "early", "after speech"):
+            table.add_column(f"{view}\n{heading}", justify="right", no_wrap=True)
     for group in groups:
         table.add_row(
             group.name,
@@ -68,5 +68,5 @@ def _percent(rate: float | None) -> str:
 
 
 def _delays(delays: Delays) -> str:
-    values = (delays.p50, delays.p90, delays.p95)
+    values = (delays.p50, delays.p95)
     return " / ".join(NONE if value is None else f"{value:.0f}" for value in values)

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 from parakeet_live.access.usage import KeyLimitError, Lease
 from parakeet_live.audio.formats import TARGET_RATE
+from parakeet_live.audio.pace import PaceWatch
+from parakeet_live.dialects.doubts import pace_warning
 from parakeet_live.dialects.messages import CloseCode, EndReason, ErrorCode
 from parakeet_live.dialects.native import (
     Action,
@@ -25,6 +27,7 @@ from parakeet_live.dialects.native import (
     NativeSession,
     Refuse,
     Result,
+    Warn,
     refusal,
     warning,
 )
@@ -85,6 +88,7 @@ class LiveSession:
         self._resumable = token is not None
         self._end_reason = EndReason.END
         self._liveness = Liveness(time.monotonic(), settings.idle_timeout_s, settings.max_session_s)
+        self._pace: PaceWatch | None = None
         self._unanswered = 0
         """Finalizes whose final has not come."""
         self._answered = asyncio.Event()
@@ -245,8 +249,11 @@ class LiveSession:
     def _apply(self, actions: Sequence[Action]) -> None:
         for action in actions:
             match action:
+                case Warn(text):
+                    self.warn(text)
                 case Audio(samples):
                     self._stream.push(samples)
+                    self._watch_pace(len(samples) / TARGET_RATE)
                     self._charge(len(samples))
                     self._observer.audio(len(samples))
                 case Finalize():
@@ -262,6 +269,14 @@ class LiveSession:
                     self._put(action)
                 case Refuse():
                     self.fail(action)
+
+    def _watch_pace(self, seconds: float) -> None:
+        """Audio at the pace of another sample rate is told to the client, once."""
+        if self._pace is None:
+            self._pace = PaceWatch(self._native.sample_rate)
+        probable = self._pace.received(seconds, time.monotonic())
+        if probable is not None:
+            self.warn(pace_warning(self._native.sample_rate, probable))
 
     def _charge(self, samples: int) -> None:
         """Count audio for the key, which may be used up by it."""

@@ -1,4 +1,4 @@
-"""What a package on disk holds: its size and, for every function, how many operations of each kind."""
+"""What a package holds: for every function, how many operations of each kind."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 from parakeet_models.export.coreml.toolkit import ct
-
-
-def package_bytes(path: Path) -> int:
-    """Size of a package, which is a folder."""
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
 def operation_counts(path: Path) -> dict[str, Counter[str]]:

@@ -12,7 +12,16 @@ from rich.console import Console
 from parakeet_live.cli.bundles import find_directory
 from parakeet_live.cli.console import fail
 from parakeet_models.bundle import MANIFEST_NAME, BundleError, read_manifest
-from parakeet_models.hub import HubError, Store, candidates, choose, lookup, native_runtime, read_lock
+from parakeet_models.hub import (
+    HubError,
+    Runtime,
+    Store,
+    candidates,
+    choose,
+    lookup,
+    native_runtime,
+    read_lock,
+)
 from parakeet_models.layouts import Layout, LayoutError, describe
 
 ModelArgument = Annotated[
@@ -78,6 +87,9 @@ def _facts(model: Path, store: Store) -> dict[str, Any]:
     except LayoutError as error:
         if lock is None:
             raise
+        entry = lookup(lock.name)
+        if entry is not None and entry.runtime is Runtime.NEMO:
+            return facts | {"runtime": entry.runtime.value, "known": entry.standing.meaning}
         return facts | {"not usable here": str(error)}
 
 
