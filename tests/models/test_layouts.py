@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from parakeet_models.layouts.layout import GraphFile, SeparateDecoder
 from parakeet_models.layouts.vocabulary import read_pieces, token_ids, with_ends
 from support.layouts.config import STREAMING
 from support.layouts.described import PIECES, describe_fluidinference, describe_model, describe_soniqo
+from support.layouts.look_alikes import LookAlikes
 
 ADDED = '[{"id": 2, "content": "<EOU>"}]'
 
@@ -117,6 +120,19 @@ def test_a_vocabulary_of_another_model_is_refused(tmp_path: Path) -> None:
     vocabulary.unlink()
     with pytest.raises(LayoutError, match=r"no vocab\.json; without it token ids cannot become text"):
         describe(directory)
+
+
+def test_a_directory_with_graphs_of_both_kinds(
+    look_alikes: LookAlikes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = describe_soniqo(tmp_path / "both")
+    for path in look_alikes.directory("altunenes").iterdir():
+        shutil.copyfile(path, directory / path.name)
+    for platform, family in (("linux", "altunenes"), ("darwin", "soniqo")):
+        monkeypatch.setattr(sys, "platform", platform)
+        assert describe(directory).family == family
+    assert describe(directory, "onnx").runtime == "onnx"
+    assert describe(directory, "coreml").runtime == "coreml"
 
 
 def test_directories_that_hold_no_layout(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -15,11 +17,12 @@ from parakeet_live.engine.nemo.coreml import PublishedNetwork
 from parakeet_live.engine.nemo.selftest import CadenceError
 from parakeet_live.engine.onnx import OnnxBackend
 from parakeet_models.bundle import embedded_bundle
-from parakeet_models.layouts import ForeignBundle, load_model
+from parakeet_models.layouts import ForeignBundle, describe, load_model
+from parakeet_models.layouts.layout import SeparateDecoder
 from support.coreml import CONFIG, make_network, require_coremltools
 from support.hearing import AUDIO, Heard, assert_same, hear_all
 from support.layouts.look_alikes import COREML, LookAlikes
-from support.mil.runtime import open_interpreted
+from support.mil.runtime import PACKAGE_INSIDE, open_interpreted
 
 require_coremltools()
 
@@ -81,6 +84,24 @@ def test_the_same_tokens_on_the_same_frames(
     network = load(bundle, loaded.append)
     assert [line.removeprefix("loading ") for line in loaded] == UNITS_OF_PARTS[name]
     assert_same(hear_all(bundle, network.step), expected, probability=0.2)
+
+
+def test_packages_that_are_not_compiled(look_alikes: LookAlikes, tmp_path: Path) -> None:
+    """The same models as ``.mlpackage``, under other names; beside a compiled one, the package of its name is left."""
+    source = look_alikes.directory("fluidinference")
+    for number, path in enumerate(sorted(source.glob("*.mlmodelc"))):
+        shutil.copytree(path / PACKAGE_INSIDE, tmp_path / f"model{number}.mlpackage")
+    shutil.copyfile(source / "vocab.json", tmp_path / "vocab.json")
+    layout, compiled = describe(tmp_path), describe(source)
+    assert layout.encoder.ports == compiled.encoder.ports
+    assert isinstance(layout.decoder, SeparateDecoder)
+    assert isinstance(compiled.decoder, SeparateDecoder)
+    assert layout.decoder.joint.ports == compiled.decoder.joint.ports
+    network = PublishedNetwork(layout, 1, CoremlOptions(), open_interpreted, lambda line: None)
+    mel = np.full((33, layout.mel.bins), -8.0, np.float32)
+    assert network.step(StepInput(0, mel, begin=8, end=33), True) == []
+    shutil.copytree(source / "decoder.mlmodelc", tmp_path / "model0.mlmodelc")
+    assert describe(tmp_path).files["prediction"].name == "model0.mlmodelc"
 
 
 def test_the_command_line_runs_a_layout_in_a_worker_process(

@@ -7,6 +7,7 @@ compiled folder (``.mlmodelc``) its ``metadata.json``, which needs no coremltool
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,6 +118,8 @@ def _of_compiled(path: Path) -> Signature:
 
 
 def _of_package(path: Path) -> Signature:
+    # It warns about each of its libraries that is missing off the Mac; reading a description needs none of them.
+    logging.getLogger("coremltools").setLevel(logging.ERROR)
     try:
         from coremltools.proto import Model_pb2
     except ImportError:

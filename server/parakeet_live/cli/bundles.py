@@ -22,7 +22,7 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="NAME|BUNDLE_DIR",
-        help="Short name of a model (see `models list`), or directory of a bundle. "
+        help="Short name of a model (see `models list`), or directory of a bundle or of a published export. "
         "Without it, the best model that is here; that is the small embedded one until another is pulled.",
     ),
 ]
