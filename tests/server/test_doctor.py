@@ -23,10 +23,11 @@ from parakeet_live.doctor.measure import Speed, speed_findings
 from parakeet_live.doctor.ports import check_port
 from parakeet_live.doctor.report import markdown
 from parakeet_live.doctor.software import check_software
-from parakeet_live.doctor.verify import Outcome
+from parakeet_live.doctor.verify import Outcome, trials
 from parakeet_live.engine.backend import EngineError
 from parakeet_models.bundle import Bundle, embedded_bundle
 from parakeet_models.hub import DIRECTORY_VARIABLE, Runtime, Store
+from parakeet_models.packages import ComputeUnits
 
 DIGIT = Path(__file__).parents[1] / "data" / "audio" / "fsdd_jackson_7_0.flac"
 SW_VERS = "ProductName:\t\tmacOS\nProductVersion:\t\t15.1\nBuildVersion:\t\t24B83\n"
@@ -270,9 +271,12 @@ def test_core_ml_on_every_compute_unit(
     interpreter: None, embedded_packages: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interpreted, where a Mac would compute; the packages are real. The embedded model is their reference."""
-    monkeypatch.setattr(
-        "parakeet_live.doctor.verify.RECORDING", DIGIT
-    )  # interpreting takes longer than listening
+    names = [trial.name for trial in trials(embedded_packages)]
+    assert names == ["CPU_ONLY", "CPU_AND_GPU", "CPU_AND_NE", "ALL"]
+    # Interpreting takes longer than listening, and each way starts a process of its own.
+    verify = "parakeet_live.doctor.verify"
+    monkeypatch.setattr(f"{verify}.RECORDING", DIGIT)
+    monkeypatch.setattr(f"{verify}.COMPUTE_UNITS", (ComputeUnits.CPU_ONLY, ComputeUnits.CPU_AND_NE))
     result = doctor("--json", "--model", embedded_packages.directory, "--verify", "--seconds", "0")
     assert result.exit_code == 0, result.output
     reference, *others = json.loads(result.stdout)["verify"]
