@@ -22,6 +22,7 @@ class CloseCode:
     UNSUPPORTED_DATA = 1003
     ABNORMAL = 1006
     """Never sent: the connection ended without a close frame."""
+    INVALID_TEXT = 1007
     POLICY = 1008
     INTERNAL_ERROR = 1011
     SERVICE_RESTART = 1012

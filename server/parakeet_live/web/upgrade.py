@@ -14,6 +14,8 @@ from parakeet_live.dialects.messages import CloseCode
 
 LINGER_SECONDS = 10.0
 """After the application is through with a connection, its last bytes have this long to go out."""
+EARLY_BYTES = 64 * 1024
+"""Beyond it, and what one reading of the socket brings, nothing is read until the handshake is answered."""
 
 
 class UpgradeProtocol(H11Protocol):
@@ -35,17 +37,44 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
     Whatever a client sends proves that it lives, not only the answer to a ping, and while its data is held back it need
     prove nothing: a pong waits behind the audio. A connection that ends without a close frame is reported as such (code
-    1006), as is one whose client answers no ping. And a client that takes nothing cannot keep a socket open.
+    1006), as is one whose client answers no ping. A client that takes nothing cannot keep a socket open. And frames
+    that break the protocol end the connection with the right code and without a traceback, whenever they come.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._heard_at = 0.0
+        self._early = b""
+        """What came before the handshake was answered."""
         self._linger: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self.loop.time()
+        if self.handshake_initiated and not self.handshake_complete:
+            # The parser may answer a frame (a ping, a close, a broken one), which it cannot before the handshake is.
+            self._early += data
+            if len(self._early) > EARLY_BYTES:
+                self.transport.pause_reading()
+            return
         super().data_received(data)
+
+    def send_receive_event_to_app(self) -> None:
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                # uvicorn would log a traceback, and fail if the client's close frame came in the same segment.
+                self.frames = []
+                self.conn.fail(CloseCode.INVALID_TEXT, "text messages must be UTF-8")
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
+
+    def handle_parser_exception(self) -> None:
+        if self.conn.close_sent is None:
+            self.transport.close()  # senseless bytes after the client's close frame: nothing is left to say
+        else:
+            super().handle_parser_exception()
 
     def keepalive_timeout(self) -> None:
         if self.read_paused or self._heard_at > self.ping_sent_at:
@@ -66,6 +95,10 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
+        if message["type"] == "websocket.accept" and self._early:
+            early, self._early = self._early, b""
+            self.transport.resume_reading()
+            super().data_received(early)
         if message["type"] == "websocket.http.response.body":
             # A refusal completes the handshake too; uvicorn notices only when the socket is closed.
             self.handshake_complete = True
