@@ -37,6 +37,12 @@ def reference(transcriber: Transcriber) -> list[Event]:
     return events
 
 
+@pytest.fixture(scope="module")
+def alone(transcriber: Transcriber) -> list[Event]:
+    """AUDIO with the default endpointing."""
+    return list(transcriber.stream([AUDIO]))
+
+
 def pieces(samples: np.ndarray, rng: random.Random, longest: int) -> Iterator[np.ndarray]:
     start = 0
     while start < len(samples):
@@ -124,7 +130,7 @@ async def _settles(recognizer: Recognizer) -> bool:
     return False
 
 
-async def test_every_slot_comes_back_on_every_exit(random_bundle: Bundle, reference: list[Event]) -> None:
+async def test_every_slot_comes_back_on_every_exit(random_bundle: Bundle, alone: list[Event]) -> None:
     async with Recognizer.load(random_bundle, max_streams=3) as recognizer:
         for _ in range(5):
             streams = [recognizer.open() for _ in range(3)]
@@ -138,13 +144,13 @@ async def test_every_slot_comes_back_on_every_exit(random_bundle: Bundle, refere
             streams[2].close()
             streams[2].close()
             assert [event async for event in streams[1]][-1] == Done(
-                len(AUDIO) // 16, len([e for e in reference if isinstance(e, Final)])
+                len(AUDIO) // 16, len([e for e in alone if isinstance(e, Final)])
             )
             assert await _settles(recognizer)
 
 
 async def test_a_failing_engine_fails_its_streams_and_nobody_else(
-    random_bundle: Bundle, reference: list[Event]
+    random_bundle: Bundle, alone: list[Event]
 ) -> None:
     class Failing(BackendUnderTest):
         broken: int | None = None
@@ -164,7 +170,7 @@ async def test_a_failing_engine_fails_its_streams_and_nobody_else(
             _ = [event async for event in bad]
         assert await _settles(recognizer)
         backend.broken = None
-        assert await feed(recognizer, AUDIO, 1) == reference
+        assert await feed(recognizer, AUDIO, 1) == alone
 
 
 async def test_finalize_always_answers_and_the_stream_goes_on(random_bundle: Bundle) -> None:
@@ -221,7 +227,7 @@ def test_batch_rows_of_any_age_and_size_are_bit_equal_to_running_alone(random_bu
 
 
 async def test_a_stream_that_lags_catches_up_in_large_steps_with_the_same_text(
-    random_bundle: Bundle, reference: list[Event], monkeypatch: pytest.MonkeyPatch
+    random_bundle: Bundle, alone: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("parakeet_live.engine.recognizer.LAG_LIMIT", -1.0)
     sizes: set[int] = set()
@@ -246,4 +252,4 @@ async def test_a_stream_that_lags_catches_up_in_large_steps_with_the_same_text(
             for e in events
         ]
 
-    assert without_confidence(events) == without_confidence(reference)
+    assert without_confidence(events) == without_confidence(alone)

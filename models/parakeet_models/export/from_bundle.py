@@ -79,7 +79,8 @@ class _Operands:
 def _operands(model: onnx.ModelProto) -> Iterator[Operand]:
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
-        if node.op_type == "Cast" and node.input[0] in constants:  # stored as fp16
+        # A cast of what is stored as fp16, or another name for an equal constant.
+        if node.op_type in ("Cast", "Identity") and node.input[0] in constants:
             constants[node.output[0]] = constants[node.input[0]]
             continue
         for name in node.input:
