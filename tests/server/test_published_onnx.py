@@ -269,6 +269,22 @@ def test_metadata_of_another_network(
         load_model(directory)
 
 
+def test_graphs_that_cannot_be_run(look_alikes: LookAlikes, tmp_path: Path) -> None:
+    """Mel bands left free, and a number of them that the weights do not take."""
+    directory = tmp_path / "altunenes"
+    shutil.copytree(look_alikes.directory("altunenes"), directory)
+    model = onnx.load(directory / "encoder.onnx")
+    bands = model.graph.input[0].type.tensor_type.shape.dim[1]
+    bands.dim_param = "bands"
+    onnx.save(model, directory / "encoder.onnx")
+    with pytest.raises(LayoutError, match="the number of mel bands is left free"):
+        load_model(directory)
+    bands.dim_value = 40
+    onnx.save(model, directory / "encoder.onnx")
+    with pytest.raises(EngineError, match=r"encoder\.onnx: ONNX Runtime cannot run it .*download it again"):
+        network_of(published(directory))
+
+
 def test_parts_of_different_models_are_refused(look_alikes: LookAlikes, tmp_path: Path) -> None:
     directory, other = tmp_path / "soniqo", tmp_path / "other"
     shutil.copytree(look_alikes.directory("soniqo-onnx"), directory)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from parakeet_live.engine.backend import EngineError
 from parakeet_models.layouts.signature import Port
 
 Array = NDArray[Any]
@@ -30,11 +31,19 @@ class OnnxGraph:
 
         from parakeet_live.engine.onnx import PROVIDERS, session_options
 
+        self._path = path
         self._session = ort.InferenceSession(str(path), session_options(), providers=PROVIDERS)
         self._outputs = [output.name for output in self._session.get_outputs()]
 
     def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        return dict(zip(self._outputs, self._session.run(self._outputs, dict(inputs)), strict=True))
+        try:
+            outputs = self._session.run(self._outputs, dict(inputs))
+        except Exception as error:  # onnxruntime has a class for each of its status codes
+            raise EngineError(
+                f"{self._path}: ONNX Runtime cannot run it ({error}); the file is damaged or of another export: "
+                "download it again"
+            ) from error
+        return dict(zip(self._outputs, outputs, strict=True))
 
 
 def shaped(port: Port, values: Array) -> Array:

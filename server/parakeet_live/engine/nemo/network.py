@@ -49,6 +49,10 @@ class NemoNetwork:
         encoded = self._encoder.step(step, self._memories[step.slot])
         return self._decoder.decode(np.array([step.slot]), encoded[None], np.array([len(encoded)]))[0]
 
+    def forget(self, slot: int) -> None:
+        """The stream on a slot is over: its memory is free again."""
+        self._memories.pop(slot, None)
+
     def _measure(self, layout: Layout) -> str:
         """Time a few steps of a stream that nobody hears."""
         mel = np.full((SUBSAMPLING_FACTOR * layout.hop + 1, layout.mel.bins), SILENCE, np.float32)
@@ -60,10 +64,6 @@ class NemoNetwork:
             best = min(best, time.perf_counter() - started)
         seconds = SUBSAMPLING_FACTOR * layout.hop * layout.mel.hop_length / layout.mel.sample_rate
         return f"{layout.hop} frames in {1000 * best:.1f} ms ({seconds / best:.0f} x real time)"
-
-    def forget(self, slot: int) -> None:
-        """The stream on a slot is over: its memory is free again."""
-        self._memories.pop(slot, None)
 
 
 def _open_decoder(layout: Layout, slots: int, open_graph: OpenGraph) -> GreedyDecoder:
