@@ -116,6 +116,22 @@ def test_file_instead_of_microphone(chromium: Browser, server_url: str) -> None:
         assert finals(page) == ["one nine eight two"]
 
 
+def test_readable_text_on_request(chromium: Browser, server_url: str) -> None:
+    with opened(chromium, page_url(server_url)) as page:
+        page.get_by_label("Capitals and full stops").check()
+        page.get_by_label("Numbers as digits").check()
+        page.locator("#file").set_input_files(AUDIO / "fsddstr_jackson_10.flac")
+        expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
+        assert finals(page) == ["1982"]
+        assert page.locator("#transcript .text").get_attribute("title") == "one nine eight two"
+        page.get_by_label("Numbers as digits").uncheck()
+        page.get_by_label("Capitals and full stops").uncheck()
+        listen(page, 3)
+        assert finals(page)[1:] == list(SPOKEN.values())
+        page.get_by_label("Numbers as digits").check()  # in mid-stream
+        expect(page.get_by_role("alert")).to_be_hidden()
+
+
 def test_file_that_is_no_audio_is_explained(chromium: Browser, server_url: str, tmp_path: Path) -> None:
     (tmp_path / "letter.mp3").write_text("dear reader")
     with opened(chromium, page_url(server_url)) as page:
