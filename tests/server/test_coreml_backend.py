@@ -28,6 +28,7 @@ from parakeet_live.engine.recognizer import Recognizer  # noqa: E402
 from parakeet_live.session.events import Event, Final, Partial  # noqa: E402
 from parakeet_models.bundle import Bundle, embedded_bundle  # noqa: E402
 from parakeet_models.mel import Float32  # noqa: E402
+from support.scripted import PATIENT  # noqa: E402
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDINGS = [
@@ -137,7 +138,7 @@ async def test_a_killed_worker_takes_its_own_streams_along_and_nobody_else(
 ) -> None:
     audio = speech(RECORDINGS[0])
     async with Recognizer(embedded_packages, Shared(backend)) as recognizer:
-        streams = [recognizer.open() for _ in range(4)]
+        streams = [recognizer.open(PATIENT) for _ in range(4)]
         for stream in streams:
             stream.push(audio[: len(audio) // 2])
         for stream in streams:

@@ -18,7 +18,7 @@ from parakeet_live.session.events import Done, Event, Final, Partial, Reason
 from parakeet_models.bundle import Bundle
 from support.backends import BackendUnderTest
 from support.random_bundle import noise
-from support.scripted import AT_ONCE
+from support.scripted import AT_ONCE, PATIENT
 
 AUDIO = noise(9.0, seed=5)
 
@@ -97,7 +97,7 @@ def test_times_are_monotonic_and_inside_the_audio(reference: list[Event]) -> Non
 
 async def feed(recognizer: Recognizer, samples: np.ndarray, seed: int) -> list[Event]:
     rng = random.Random(seed)
-    stream = recognizer.open()
+    stream = recognizer.open(PATIENT)
 
     async def push() -> None:
         for piece in pieces(samples, rng, 8_000):

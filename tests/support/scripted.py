@@ -44,6 +44,8 @@ MANIFEST = Manifest(
 )
 AT_ONCE = replace(DEFAULT, eou_silence_ms=0, eou_hold_ms=0)
 """Commits at the end token, as where no debounce is wanted."""
+PATIENT = replace(DEFAULT, no_audio_ms=600_000)
+"""For streams that are fed when the test gets round to it: the only rule that looks at the clock is put off."""
 
 Script = dict[int, Sequence[int]]
 """Encoder frame of the whole stream -> tokens emitted on it."""
