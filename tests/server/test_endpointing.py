@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from parakeet_live.engine.backend import Emission
 from parakeet_live.session.endpoint_config import DEFAULT, PRESETS, EndpointingConfig, Preset
-from parakeet_live.session.endpointing import WORD_GRACE_MS, Endpointer, Turn
+from parakeet_live.session.endpointing import VOICE_LAG_MS, WORD_GRACE_MS, Endpointer, Turn
 from parakeet_live.session.events import (
     Cancelled,
     Done,
@@ -60,9 +61,9 @@ def only_final(driver: Driver) -> Final:
 def commit_frame(
     endpointer: Endpointer, frames: range, voice: bool | None = None
 ) -> tuple[int, Reason] | None:
-    """The first frame without tokens whose end commits."""
+    """The first frame without tokens whose end commits; a voice is always heard, or never, or nobody listens."""
     for frame in frames:
-        reason = endpointer.frame_over(frame, None if voice is None else lambda: bool(voice))
+        reason = endpointer.frame_over(frame, None if voice is None else lambda: 0 if voice else 10**6)
         if reason is not None:
             return frame, reason
     return None
@@ -116,6 +117,23 @@ def test_after_an_end_token_a_voice_holds_for_a_limited_time(voice: bool | None,
     endpointer.token(0, True)
     endpointer.end_token(2, False)
     assert commit_frame(endpointer, range(2, 200), voice) == (frame, Reason.EOU)
+
+
+def test_a_voice_must_be_over_for_nearly_as_long_as_the_words() -> None:
+    """The model missed the last word: the detector heard it, and the silence counts from there."""
+
+    def since_voice_ms(frame: int) -> int:
+        return frame * FRAME_MS - 800
+
+    for wait_ms in (480, 1_840):
+        endpointer = Endpointer(replace(NUMBERS, eou_silence_ms=wait_ms, eou_hold_ms=1_600), FRAME_MS)
+        endpointer.token(0, True)
+        endpointer.end_token(1, False)
+        frame = 0
+        while endpointer.frame_over(frame, partial(since_voice_ms, frame)) is None:
+            frame += 1
+        quiet_ms = since_voice_ms(frame)
+        assert wait_ms - VOICE_LAG_MS <= quiet_ms < wait_ms - VOICE_LAG_MS + FRAME_MS
 
 
 def test_silence_without_an_end_token_is_never_shorter_than_with_one() -> None:
@@ -430,8 +448,18 @@ def test_speech_started_is_sent_on_request_only() -> None:
 
 # Any fragmentation, any step size: the same events
 
+
+def until_end(tokens: list[int]) -> list[int]:
+    """An end token ends its frame, as in the decoder."""
+    for index, token in enumerate(tokens):
+        if token in (EOU, EOB):
+            return tokens[: index + 1]
+    return tokens
+
+
 SCRIPTS = st.dictionaries(
-    st.integers(0, 70), st.lists(st.sampled_from([ONE, TWO, TH, REE, MARK, EOU, EOB]), max_size=3)
+    st.integers(0, 70),
+    st.lists(st.sampled_from([ONE, TWO, TH, REE, MARK, EOU, EOB]), max_size=3).map(until_end),
 )
 CONFIGS = st.builds(
     replace,

@@ -191,7 +191,7 @@ def test_confidence_is_the_geometric_mean_of_the_tokens() -> None:
     utterance.add(TH, 3, 0.9)
     utterance.add(REE, 4, 0.4)
     utterance.add(ONE, 5, 0.25)
-    three, one = utterance.words(lambda frame: frame * 80)
+    three, one = utterance.words(lambda frame: frame * 80, 9)
     assert three.confidence == pytest.approx(0.6)
     assert (three.start_ms, three.end_ms) == (240, 400)
     assert one.confidence == pytest.approx(0.25)

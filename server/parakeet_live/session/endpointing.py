@@ -14,6 +14,15 @@ from enum import Enum, auto
 from parakeet_live.session.endpoint_config import EndpointingConfig
 from parakeet_live.session.events import Reason
 
+LISTEN_FROM_MS = 640
+LISTEN_AHEAD_MS = 240
+"""The voice detector is asked at every frame from so much audio after the last token on, or so much before a short
+silence is over: it listens in small pieces then, and not in the pauses between words."""
+VOICE_LAG_MS = 200
+"""A voice must have been over for nearly as long as the silence since the last token: less by this, because the
+detector takes so long to notice, and because tokens may come before the end of their sound."""
+LEAST_QUIET_MS = 256
+"""The same for short silences: the token of a word comes after the beginning of its sound."""
 WORD_GRACE_MS = 2_000
 """An utterance of the greatest length is cut where the next word begins; this much later between any two tokens."""
 
@@ -31,7 +40,7 @@ class Endpointer:
     def __init__(self, config: EndpointingConfig, frame_ms: int) -> None:
         """``frame_ms``: audio per encoder frame."""
         self.config = config
-        self._frame_ms = frame_ms
+        self.frame_ms = frame_ms
         self._first: int | None = None
         self._last = 0
         self._end: int | None = None
@@ -56,7 +65,7 @@ class Endpointer:
         if self._first is None:
             self._first = self._last = frame
             return None
-        over = (frame - self._first) * self._frame_ms - self.config.max_utterance_ms
+        over = (frame - self._first) * self.frame_ms - self.config.max_utterance_ms
         if over >= WORD_GRACE_MS or (over >= 0 and starts_word):
             return Reason.MAX_LENGTH
         resumed, self._last, self._end = self._end is not None, frame, None
@@ -69,22 +78,23 @@ class Endpointer:
         self._end = frame
         return Reason.BACKCHANNEL if backchannel else Turn.EAGER_END
 
-    def frame_over(self, frame: int, voice: Callable[[], bool] | None) -> Reason | None:
-        """``frame`` and its tokens are complete. ``voice`` tells whether one was heard lately; None: nobody listens."""
+    def frame_over(self, frame: int, since_voice_ms: Callable[[], int] | None) -> Reason | None:
+        """``frame`` and its tokens are complete. ``since_voice_ms``: audio since a voice; None: nobody listens."""
         if self._first is None:
             return None
-        silence = (frame - self._last) * self._frame_ms
+        silence = (frame - self._last) * self.frame_ms
         wanted, hold = self.config.eou_silence_ms, self.config.eou_hold_ms
         if self._end is None:
             wanted, hold = max(wanted, self.config.silence_ms), self.config.silence_hold_ms
-        if silence < wanted:
+        if silence < min(LISTEN_FROM_MS, wanted - LISTEN_AHEAD_MS):
             return None
-        heard = voice is not None and voice()
-        if heard and silence < wanted + hold:
+        quiet = max(LEAST_QUIET_MS, wanted - VOICE_LAG_MS)
+        heard = since_voice_ms is not None and since_voice_ms() < quiet
+        if silence < wanted or (heard and silence < wanted + hold):
             return None
         if self._end is not None:
             return Reason.EOU
-        return Reason.SILENCE if heard or voice is None else Reason.VAD
+        return Reason.SILENCE if heard or since_voice_ms is None else Reason.VAD
 
     def close(self) -> None:
         """The utterance is over, for whatever reason."""

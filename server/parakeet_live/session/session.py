@@ -17,6 +17,7 @@ commits leave it alone: to the model the speech goes on, and so its next word co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from parakeet_live.engine.backend import Emission, StepInput
 from parakeet_live.session.endpoint_config import DEFAULT, EndpointingConfig
@@ -237,22 +238,24 @@ class Session:
     def _frame_over(self, frame: int) -> list[Event]:
         """What silence decides at the end of ``frame``."""
         config = self._endpointer.config
-        voice = self._voice if config.vad else None
         position = self._frame_end(frame)
-        reason = self._endpointer.frame_over(frame, None if voice is None else lambda: voice.heard(position))
+        listening = self._voice is not None and config.vad
+        reason = self._endpointer.frame_over(
+            frame, partial(self._since_voice_ms, position) if listening else None
+        )
         events: list[Event] = []
         if reason is not None and not self._utterance.empty:
             events.append(self._final(frame, reason))
         elif reason is not None:
             self._forget_utterance()
-        if (
-            config.speech_started
-            and not self._endpointer.open
-            and voice is not None
-            and voice.heard(position)
-        ):
+        waiting = listening and config.speech_started and not self._endpointer.open
+        if waiting and self._since_voice_ms(position) <= self._endpointer.frame_ms:
             events += self._speech(frame)
         return events
+
+    def _since_voice_ms(self, position: int) -> int:
+        assert self._voice is not None
+        return self._voice.since_voice_ms(position)
 
     def _speech(self, frame: int) -> list[Event]:
         """Speech is heard at ``frame``: report it if it is a beginning."""
@@ -304,14 +307,18 @@ class Session:
         if text == self._reported:
             return []
         self._reported = text
-        return [Partial(self._index, text, self._utterance.words(self._frame_ms), self._frame_ms(frame + 1))]
+        return [
+            Partial(
+                self._index, text, self._utterance.words(self._frame_ms, frame), self._frame_ms(frame + 1)
+            )
+        ]
 
     def _final(self, frame: int, reason: Reason) -> Final:
         end = self._endpointer.end_frame
         final = Final(
             self._index,
             self._utterance.text,
-            self._utterance.words(self._frame_ms),
+            self._utterance.words(self._frame_ms, frame),
             self._frame_ms(frame + 1),
             reason,
             None if end is None else self._frame_ms(end + 1),

@@ -70,21 +70,17 @@ class Utterance:
         word.log_probability += math.log(max(probability, 1e-10))
         word.tokens += 1
 
-    def words(self, frame_ms: Callable[[int], int]) -> tuple[Word, ...]:
+    def words(self, frame_ms: Callable[[int], int], last_frame: int) -> tuple[Word, ...]:
         """The words with times; ``frame_ms(k)`` is the audio time at which encoder frame k begins.
 
         A word runs from the frame of its first piece to the end of the frame of its last, clipped to the next
-        word's start: emission lags the sound a little, and never by a constant, so times are approximate to a few
-        frames of 80 ms.
+        word's start and to the end of ``last_frame``, the utterance's: emission lags the sound a little, and never
+        by a constant, so times are approximate to a few frames of 80 ms.
         """
         shown = [word for word in self._words if word.text]
         starts = [frame_ms(word.first_frame) for word in shown]
-        ends = [frame_ms(word.last_frame + 1) for word in shown]
-        ends = (
-            [min(end, start) for end, start in zip(ends, [*starts[1:], ends[-1]], strict=True)]
-            if shown
-            else []
-        )
+        limits = [*starts[1:], frame_ms(last_frame + 1)]
+        ends = [min(frame_ms(word.last_frame + 1), limit) for word, limit in zip(shown, limits, strict=False)]
         return tuple(
             Word(word.text, start, max(start, end), math.exp(word.log_probability / max(word.tokens, 1)))
             for word, start, end in zip(shown, starts, ends, strict=True)

@@ -15,16 +15,19 @@ import onnxruntime as ort
 from parakeet_models.mel import Float32
 
 CHUNK = 512
-"""Samples the network takes at a time, at 16 kHz: 32 ms."""
+"""Samples the network takes at a time, at 16 kHz."""
+CHUNK_MS = 32
 CONTEXT = 64
 """Samples before a chunk that the network sees with it."""
 STATE_SHAPE = (2, 1, 128)
 THRESHOLD = 0.5
 """Probability from which a chunk counts as voice, Silero's own default."""
-HANG_OVER = 16
-"""Chunks, 512 ms: a voice counts as heard for so long, because the token of a word comes after its sound."""
-WARM_UP = 24
-"""Chunks, 768 ms: how far before the place of the question the network begins to listen."""
+WARM_UP = 8
+"""Chunks, 256 ms: how far before the first question the network begins to listen."""
+NEVER = 1_000_000
+"""Chunks, almost nine hours."""
+KEPT = 2 * 16_000
+"""Samples that may pile up before old ones are let go."""
 
 
 class VoiceModel(Protocol):
@@ -68,15 +71,16 @@ class VoiceMonitor:
         self._next = 0
         """The chunk to listen to next."""
         self._state = np.zeros(STATE_SHAPE, np.float32)
-        self._voiced = -HANG_OVER - 1
+        self._voiced = -NEVER
         """The last chunk with a voice."""
 
     def push(self, samples: Float32) -> None:
         """Append samples, float32[n] at 16 kHz."""
         self._pending.append(samples)
 
-    def heard(self, position: int) -> bool:
-        """Whether a voice was heard shortly before ``position``, in samples. Positions must not descend."""
+    def since_voice_ms(self, position: int) -> int:
+        """Audio between the last voice and ``position``, in samples; large if there was none. Positions must not
+        descend. Asking at every encoder frame keeps each answer cheap."""
         end = position // CHUNK
         if self._next < end - WARM_UP:
             self._next, self._state = end - WARM_UP, np.zeros(STATE_SHAPE, np.float32)
@@ -88,12 +92,12 @@ class VoiceMonitor:
             if probability >= THRESHOLD:
                 self._voiced = self._next
             self._next += 1
-        return end - self._voiced <= HANG_OVER
+        return (end - 1 - self._voiced) * CHUNK_MS
 
     def forget_before(self, position: int) -> None:
         """Nothing before ``position`` will be asked about again."""
         first = position - (WARM_UP + 1) * CHUNK - CONTEXT
-        if first - self._from > 4 * WARM_UP * CHUNK:
+        if first - self._from > KEPT:
             self._join()
             self._kept = self._kept[first - self._from :].copy()
             self._from = first
