@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from collections.abc import Iterator
 from contextlib import suppress
@@ -229,6 +230,21 @@ async def test_a_key_has_so_many_minutes_of_audio(random_bundle: Bundle, tmp_pat
         assert (outcome.messages[-1]["code"], outcome.code) == ("key_limit", 4429)
         assert "1 minutes of audio" in outcome.messages[-1]["message"]
         assert refused((await talk(url, headers=headers, sent=()))[0]) == ("key_limit", 4429, "key_limit")
+
+
+async def test_a_session_is_resumed_by_its_key_alone(guarded: Guarded) -> None:
+    owner = {"Authorization": f"Bearer {guarded.key}"}
+    async with connect(guarded.url, additional_headers=owner) as socket:
+        ready = json.loads(await socket.recv())
+        await socket.send(PCM)
+        token = ready["resume_token"]
+        guarded.secrets.append(token)
+        resume = f"{guarded.url}?resume={token}&seen=0"
+        assert refused((await talk(resume, sent=()))[0]) == UNAUTHORIZED
+        other = {"Authorization": f"Bearer {guarded.limited}"}
+        assert refused((await talk(resume, headers=other, sent=()))[0])[0] == "resume_failed"
+        outcome, _ = await talk(resume, headers=owner, sent=(END,))
+        assert (outcome.code, outcome.messages[0]["resumed"]) == (1000, True)
 
 
 async def test_pages_of_other_origins_are_refused(babble_url: str) -> None:

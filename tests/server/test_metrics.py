@@ -5,19 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from parakeet_models.bundle import Bundle
 from support.random_bundle import noise
+from support.server_process import running_server
 from support.sockets import END, http, session, wait_until_idle
 
 ROOT = Path(__file__).parents[2]
 
 PCM = (noise(2.0, 1) * 32767).astype("<i2").tobytes()
+
+
+@pytest.fixture(scope="module")
+def metered_url(tmp_path_factory: pytest.TempPathFactory, random_bundle: Bundle) -> Iterator[str]:
+    """A server for all tests here, which look at differences."""
+    log = tmp_path_factory.mktemp("metered") / "log"
+    with running_server(log, "--model", str(random_bundle.directory), "--max-streams", "2") as url:
+        yield url
 
 
 def samples(text: str) -> dict[str, float]:
@@ -37,15 +47,15 @@ async def scrape(url: str) -> Mapping[str, float]:
     return samples(answer.text)
 
 
-async def test_metrics_say_what_happened(small_server_url: str) -> None:
-    before = await scrape(small_server_url)
+async def test_metrics_say_what_happened(metered_url: str) -> None:
+    before = await scrape(metered_url)
     assert before["parakeet_live_ready"] == 1
     assert before["parakeet_live_state{state=ready}"] == 1
     assert before["parakeet_live_streams_max"] == 2
     assert before["parakeet_live_streams_active"] == 0
     assert before["parakeet_live_real_time_factor"] > 0
-    await session(small_server_url, [PCM, END])
-    after = await scrape(small_server_url)
+    await session(metered_url, [PCM, END])
+    after = await scrape(metered_url)
 
     def rise(name: str) -> float:
         return after[f"parakeet_live_{name}"] - before[f"parakeet_live_{name}"]
@@ -59,9 +69,9 @@ async def test_metrics_say_what_happened(small_server_url: str) -> None:
     assert rise("batch_seconds_bucket{le=+Inf}") == batches
 
 
-async def test_histograms_are_cumulative(small_server_url: str) -> None:
-    await session(small_server_url, [PCM, END])
-    text = (await asyncio.to_thread(http, small_server_url, "/metrics")).text
+async def test_histograms_are_cumulative(metered_url: str) -> None:
+    await session(metered_url, [PCM, END])
+    text = (await asyncio.to_thread(http, metered_url, "/metrics")).text
     histograms = [family for family in text_string_to_metric_families(text) if family.type == "histogram"]
     assert len(histograms) >= 4
     for family in histograms:
@@ -76,21 +86,21 @@ async def test_histograms_are_cumulative(small_server_url: str) -> None:
         assert len(buckets) <= 20
 
 
-async def test_openmetrics_is_spoken_to_those_who_ask(small_server_url: str) -> None:
-    url = httpx.URL(small_server_url).copy_with(scheme="http", path="/metrics")
+async def test_openmetrics_is_spoken_to_those_who_ask(metered_url: str) -> None:
+    url = httpx.URL(metered_url).copy_with(scheme="http", path="/metrics")
     headers = {"Accept": "application/openmetrics-text; version=1.0.0"}
     answer = await asyncio.to_thread(httpx.get, url, headers=headers)
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
 
 
-async def test_sessions_and_utterances_are_counted(small_server_url: str) -> None:
-    before = await scrape(small_server_url)
-    done = await session(small_server_url, [PCM, '{"type":"finalize"}', PCM, END])
-    refused = await session(f"{small_server_url}?speed=2", [])
+async def test_sessions_and_utterances_are_counted(metered_url: str) -> None:
+    before = await scrape(metered_url)
+    done = await session(metered_url, [PCM, '{"type":"finalize"}', PCM, END])
+    refused = await session(f"{metered_url}?speed=2", [])
     assert refused.messages[0]["code"] == "bad_parameter"
-    await wait_until_idle(small_server_url)
-    after = await scrape(small_server_url)
+    await wait_until_idle(metered_url)
+    after = await scrape(metered_url)
 
     def rise(name: str) -> float:
         return after.get(f"parakeet_live_{name}", 0) - before.get(f"parakeet_live_{name}", 0)
@@ -117,10 +127,10 @@ def names_in(expressions: str) -> set[str]:
 
 
 @pytest.mark.parametrize("file", ["parakeet-live.json", "alerts.yaml"])
-async def test_every_metric_that_is_looked_at_exists(small_server_url: str, file: str) -> None:
-    await session(small_server_url, [PCM, END])
-    await session(f"{small_server_url}?speed=2", [])
-    there = {name.partition("{")[0] for name in await scrape(small_server_url)}
+async def test_every_metric_that_is_looked_at_exists(metered_url: str, file: str) -> None:
+    await session(metered_url, [PCM, END])
+    await session(f"{metered_url}?speed=2", [])
+    there = {name.partition("{")[0] for name in await scrape(metered_url)}
     text = (ROOT / "docs" / "grafana" / file).read_text(encoding="utf-8")
     if file.endswith(".json"):
         targets = [target["expr"] for panel in json.loads(text)["panels"] for target in panel["targets"]]

@@ -93,9 +93,12 @@ async def test_the_running_server_knows_exactly_the_query_of_the_file(babble_url
     properties = DOCUMENT["channels"]["stream"]["bindings"]["ws"]["query"]["properties"]
     outcome = await session(f"{babble_url}?nonsense=1", [])
     possible = set(re.findall(r"\w+", outcome.messages[0]["message"].partition("possible are ")[2])) - {"and"}
-    # The token is taken out of the URL before anything else looks at it.
-    assert set(properties) == possible | {"token"}
-    for name, schema in properties.items():
+    # What belongs to access and to earlier sessions is taken out before the rest is judged.
+    assert set(properties) == possible | {"token", "resume", "seen"}
+    outcome = await session(f"{babble_url}?resume=x&seen=0", [])
+    assert outcome.messages[0]["code"] == "resume_failed"
+    for name in possible | {"token"}:
+        schema = properties[name]
         kind = schema.get("type", "string")
         value = schema["enum"][0] if "enum" in schema else str(schema.get("minimum", 1))
         value = "true" if kind == "boolean" else schema.get("examples", [value])[0]

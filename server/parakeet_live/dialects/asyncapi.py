@@ -127,6 +127,15 @@ def _query() -> dict[str, Any]:
             "sample_rate": {"type": "integer", "minimum": MIN_RATE, "maximum": MAX_RATE},
             "channels": {"type": "integer", "minimum": 1, "maximum": MAX_CHANNELS},
             **{name: _stated(field, options) for name, field in options["properties"].items()},
+            "resume": {
+                "type": "string",
+                "description": "The resume_token of a session to go on with; needs seen.",
+            },
+            "seen": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "The seq of the last message received of it.",
+            },
             "token": {"type": "string", "description": "A browser token, see POST /v1/tokens."},
         },
         "additionalProperties": False,
