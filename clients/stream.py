@@ -12,6 +12,7 @@ Exit code: 0 done, 1 refused or failed, 2 wrong use, 130 stopped by Ctrl-C.
 import argparse
 import asyncio
 import json
+import os
 import shutil
 import sys
 import time
@@ -21,6 +22,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 BLOCK_SECONDS = 0.1
+KEY = os.environ.get("PARAKEET_KEY")  # API key, for a server that needs one
 BYTES_PER_SAMPLE = {"pcm_s16le": 2, "pcm_f32le": 4, "mulaw": 1, "alaw": 1}
 
 
@@ -66,7 +68,10 @@ async def run(args, file):
     query = urlencode({name: value for name, value in stated.items() if value})
     url = f"{args.url}?{query}" if query else args.url
     # max_queue=None: results are taken at any time, whatever the sender is doing.
-    async with connect(url, compression=None, max_queue=None, ping_timeout=120) as socket:
+    headers = {"Authorization": f"Bearer {KEY}"} if KEY else None
+    async with connect(
+        url, additional_headers=headers, compression=None, max_queue=None, ping_timeout=120
+    ) as socket:
         await asyncio.gather(receive(socket), send(socket, file, args))
 
 

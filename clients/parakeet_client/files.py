@@ -19,12 +19,13 @@ BLOCK_SECONDS = 0.1
 
 
 async def stream_file(
-    path: str | PathLike[str], url: str, *, pace: Literal["live", "fast"] = "live"
+    path: str | PathLike[str], url: str, *, pace: Literal["live", "fast"] = "live", key: str | None = None
 ) -> AsyncIterator[Event]:
     """Events of a 16-bit PCM WAV file, from the first :class:`Partial` to :class:`Done`.
 
-    ``pace="live"`` sends a second of audio per second, ``"fast"`` as much as the server takes. Raises ValueError
-    for any other kind of file, and what :func:`connect` and iterating a :class:`Stream` raise.
+    ``pace="live"`` sends a second of audio per second, ``"fast"`` as much as the server takes; ``key`` is an
+    API key, where the server wants one. Raises ValueError for any other kind of file, and what :func:`connect` and
+    iterating a :class:`Stream` raise.
     """
     try:
         file = wave.open(str(path), "rb")  # noqa: SIM115 - closed below, on every way out
@@ -34,7 +35,7 @@ async def stream_file(
         if file.getsampwidth() != 2:
             raise ValueError(f"{path}: {8 * file.getsampwidth()}-bit samples; {_REMEDY}")
         async with connect(
-            url, encoding="pcm_s16le", sample_rate=file.getframerate(), channels=file.getnchannels()
+            url, encoding="pcm_s16le", sample_rate=file.getframerate(), channels=file.getnchannels(), key=key
         ) as stream:
             sender = asyncio.create_task(_send(file, stream, pace))
             try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,12 +19,15 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
+from parakeet_client import Done, stream_file
 from parakeet_live.access.keys import new_key, write_key_file
 from parakeet_models.bundle import Bundle
 from support.random_bundle import noise
 from support.server_process import running_server
 from support.sockets import END, Outcome, http, read_all, session
+from support.wav import wav_file
 
+ROOT = Path(__file__).parents[2]
 PCM = (noise(1.0, 1) * 32767).astype("<i2").tobytes()
 FORWARDED = {"X-Forwarded-For": "203.0.113.7"}
 """As a proxy in front of the server says; without it the test would be a local program."""
@@ -230,6 +235,24 @@ async def test_a_key_has_so_many_minutes_of_audio(random_bundle: Bundle, tmp_pat
         assert (outcome.messages[-1]["code"], outcome.code) == ("key_limit", 4429)
         assert "1 minutes of audio" in outcome.messages[-1]["message"]
         assert refused((await talk(url, headers=headers, sent=()))[0]) == ("key_limit", 4429, "key_limit")
+
+
+async def test_our_clients_show_a_key(
+    guarded: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "speech.wav"
+    path.write_bytes(wav_file(PCM))
+    script = [sys.executable, str(ROOT / "clients" / "stream.py"), str(path), "--url", guarded.url]
+    listen = [sys.executable, "-m", "parakeet_live", "listen", "-", "--url", guarded.url]
+    for code in (1, 0):
+        for command in (script, listen):
+            result = await asyncio.to_thread(
+                subprocess.run, command, input=PCM, capture_output=True, check=False, timeout=120
+            )
+            assert result.returncode == code, result.stderr
+        monkeypatch.setenv("PARAKEET_KEY", guarded.key)
+    events = [event async for event in stream_file(path, guarded.url, pace="fast", key=guarded.key)]
+    assert isinstance(events[-1], Done)
 
 
 async def test_a_session_is_resumed_by_its_key_alone(guarded: Guarded) -> None:

@@ -47,6 +47,10 @@ def listen(
             help="Stream of a running server. Default: a server of its own, for as long as it takes."
         ),
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(envvar="PARAKEET_KEY", help="API key, if the server of --url needs one."),
+    ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(help="Of raw audio: pcm_s16le, pcm_f32le, mulaw or alaw. Default: pcm_s16le."),
@@ -90,7 +94,7 @@ def listen(
                 notes.print("starting a server…", style="dim")
                 url = stack.enter_context(server_process(model)).url
             listening = _Listening(audio, _Printer(as_json))
-            asyncio.run(listening.run(_with_query(url, endpointing), encoding, sample_rate, channels))
+            asyncio.run(listening.run(_with_query(url, endpointing), key, encoding, sample_rate, channels))
     except ServerStartError as error:
         fail(f"{error}; the lines above say why")
     except (ParakeetError, MicrophoneError) as error:
@@ -117,9 +121,11 @@ class _Listening:
         self._printer = printer
 
     async def run(
-        self, url: str, encoding: str | None, sample_rate: int | None, channels: int | None
+        self, url: str, key: str | None, encoding: str | None, sample_rate: int | None, channels: int | None
     ) -> None:
-        async with connect(url, encoding=encoding, sample_rate=sample_rate, channels=channels) as stream:
+        async with connect(
+            url, key=key, encoding=encoding, sample_rate=sample_rate, channels=channels
+        ) as stream:
             sender = asyncio.create_task(self._send(stream))
             receiver = asyncio.create_task(self._receive(stream))
             loop = asyncio.get_running_loop()
