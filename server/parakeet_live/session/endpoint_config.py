@@ -58,7 +58,7 @@ PRESETS = {
         ),
         EndpointingConfig(
             Preset.DICTATION,
-            eou_silence_ms=1_840,
+            eou_silence_ms=2_000,
             eou_hold_ms=1_600,
             silence_ms=2_600,
             silence_hold_ms=3_000,
@@ -67,7 +67,7 @@ PRESETS = {
         ),
         EndpointingConfig(
             Preset.TELEPHONE_DIGITS,
-            eou_silence_ms=1_280,
+            eou_silence_ms=1_360,
             eou_hold_ms=1_600,
             silence_ms=1_800,
             silence_hold_ms=3_000,
