@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from parakeet_live.engine.backend import CapacityError, Emission, EngineError, StepInput
+from parakeet_live.engine.backend import Emission, EngineError, StepInput
 from parakeet_live.engine.caches import EncoderCaches, rows_of
 from parakeet_live.engine.cores import usable_cores
 from parakeet_live.engine.greedy import GreedyDecoder
 from parakeet_live.engine.huge_pages import use_huge_pages
+from parakeet_live.engine.slots import FreeSlots
 from parakeet_models.bundle import Bundle, encoder_outputs
 from parakeet_models.frames import valid_frames
 from parakeet_models.mel import Float32
@@ -79,12 +79,11 @@ class OnnxBackend:
         use_huge_pages()
         self._caches = EncoderCaches(geometry, slots)
         self._cache_names = [name.removeprefix("new_") for name in encoder_outputs(geometry.layers)[1:]]
-        self._slots = slots
-        self._free = list(range(slots))
+        self._slots = FreeSlots(slots)
 
     @property
     def slots(self) -> int:
-        return self._slots
+        return self._slots.total
 
     @property
     def best_batch(self) -> int:
@@ -98,18 +97,13 @@ class OnnxBackend:
         """Every lane runs every slot."""
 
     def open(self) -> int:
-        if not self._free:
-            raise CapacityError(
-                f"all {self._slots} slots are taken; close a stream or raise the number of slots"
-            )
-        # The lowest, so that the slots in use are neighbours.
-        slot = heapq.heappop(self._free)
+        slot = self._slots.take()
         self._caches.reset(slot)
         self._decoder.restart(slot)
         return slot
 
     def close(self, slot: int) -> None:
-        heapq.heappush(self._free, slot)
+        self._slots.give(slot)
 
     def step(self, inputs: Sequence[StepInput]) -> list[list[Emission]]:
         results: list[list[Emission]] = [[] for _ in inputs]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from pathlib import Path
 
-from parakeet_live.engine.backend import CapacityError, Emission, StepInput
+from parakeet_live.engine.backend import Emission, StepInput
 from parakeet_live.engine.cores import usable_cores
 from parakeet_live.engine.nemo.graph import OnnxGraph
 from parakeet_live.engine.nemo.network import NemoNetwork
+from parakeet_live.engine.slots import FreeSlots
 from parakeet_models.layouts import ForeignBundle
 
 
@@ -23,14 +23,13 @@ class NemoOnnxBackend:
             return OnnxGraph(path)
 
         self._network = NemoNetwork(bundle.layout, slots, open_graph)
-        self._slots = slots
-        self._free = list(range(slots))
+        self._slots = FreeSlots(slots)
         self._fresh: set[int] = set()
         """Slots whose stream has not begun."""
 
     @property
     def slots(self) -> int:
-        return self._slots
+        return self._slots.total
 
     @property
     def best_batch(self) -> int:
@@ -44,17 +43,13 @@ class NemoOnnxBackend:
         """Every lane runs every slot."""
 
     def open(self) -> int:
-        if not self._free:
-            raise CapacityError(
-                f"all {self._slots} slots are taken; close a stream or raise the number of slots"
-            )
-        slot = heapq.heappop(self._free)
+        slot = self._slots.take()
         self._fresh.add(slot)
         return slot
 
     def close(self, slot: int) -> None:
         self._network.forget(slot)
-        heapq.heappush(self._free, slot)
+        self._slots.give(slot)
 
     def step(self, inputs: Sequence[StepInput]) -> list[list[Emission]]:
         results = []
