@@ -26,7 +26,7 @@ from parakeet_models.training.loss import transducer_loss
 from parakeet_models.training.model import TrainingModel, tiny_config
 from parakeet_models.training.schedule import Schedule
 from parakeet_models.training.sounds import SOUNDS, SoundTable
-from parakeet_models.training.streams import EASY, Difficulty, StreamComposer, Utterance, Word
+from parakeet_models.training.streams import EASY, FIRST, Difficulty, StreamComposer, Utterance, Word
 from parakeet_models.training.tokenizer import EOB, EOU, Tokenizer, train_tokenizer
 from parakeet_models.training.trainer import Trainer, TrainingOptions
 
@@ -336,7 +336,8 @@ def test_schedule_warms_up_ramps_holds_and_decays() -> None:
     plan = Schedule(end=300)
     assert not plan.uses_transducer(0)
     assert plan.uses_transducer(plan.frame_only_until)
-    assert plan.difficulty(0) == EASY
+    assert plan.difficulty(0) == FIRST
+    assert plan.difficulty(plan.few_words_until) == EASY
     assert plan.rate(100, 10_000) == plan.rate(200, 10_000) == plan.learning_rate
     assert plan.rate(300, 10_000) < 0.03 * plan.learning_rate
     assert plan.difficulty(300).level < plan.difficulty(200).level

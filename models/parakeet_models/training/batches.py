@@ -34,6 +34,9 @@ as another, would wait for the longest pause it has ever heard."""
 EOU_MISTIMED = -6.0
 """Log-probability added to alignments that put `<EOU>` outside `EOU_DELAY`."""
 
+KNOWN_AFTER_S = 0.1
+"""How long the frame labels hold on to a word after its end."""
+
 NODES_STEP = 2048
 """Lattice nodes of a batch are rounded up to a multiple of this, for the sake of fixed shapes."""
 
@@ -82,9 +85,10 @@ class Batch:
 
 
 def frame_labels(frames: int, utterances: list[Utterance], tokenizer: Tokenizer) -> np.ndarray:
-    """int64[frames]: the piece of a word where the second half of it sounds, `<EOU>` after the last word, else blank.
+    """int64[frames]: the piece of a word from two thirds of it until `KNOWN_AFTER_S` behind it, `<EOU>` after the last
+    word, else blank.
 
-    Encoder frame k ends at 80 k ms, and a causal network knows a sound only when most of it has been said.
+    Encoder frame k ends at 80 k ms, and a causal network knows a sound only when all of it has been said.
     """
     labels = np.full(frames, tokenizer.blank, np.int64)
     time = np.arange(frames) * FRAME_SECONDS
@@ -93,8 +97,8 @@ def frame_labels(frames: int, utterances: list[Utterance], tokenizer: Tokenizer)
             pieces = tokenizer.word(word.text)
             length = (word.end - word.start) / len(pieces)
             for i, token in enumerate(pieces):
-                middle, end = word.start + (i + 0.45) * length, word.start + (i + 1) * length
-                labels[(time >= middle) & (time < max(end, middle + FRAME_SECONDS))] = token
+                known, end = word.start + (i + 0.65) * length, word.start + (i + 1) * length + KNOWN_AFTER_S
+                labels[(time >= known) & (time < max(end, known + FRAME_SECONDS))] = token
         if utterance.closed:
             end = utterance.words[-1].end
             labels[(time >= end + EOU_DELAY[0]) & (time < end + EOU_DELAY[1])] = tokenizer.eou

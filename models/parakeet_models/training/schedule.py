@@ -22,14 +22,14 @@ class Schedule:
     """The last minutes, in which the learning rate and the distortions go down."""
     learning_rate: float = 1.4e-3
     warmup_steps: int = 150
-    few_words_until: float = 3.0
+    few_words_until: float = 4.0
     """Digits, letters and answers alone."""
-    frame_only_until: float = 22.0
+    frame_only_until: float = 48.0
     """Frame-level cross entropy alone."""
-    frame_gone_at: float = 45.0
+    frame_gone_at: float = 80.0
     """Its weight falls from 0.5 to 0 until here."""
-    ramp_from: float = 25.0
-    ramp_to: float = 55.0
+    ramp_from: float = 54.0
+    ramp_to: float = 95.0
     """Distortions, lengths and numbers of utterances rise between these two."""
     top_level: float = 0.85
     final_level: float = 0.6
