@@ -22,8 +22,8 @@ CONTEXT = 64
 STATE_SHAPE = (2, 1, 128)
 THRESHOLD = 0.5
 """Probability from which a chunk counts as voice, Silero's own default."""
-WARM_UP = 8
-"""Chunks, 256 ms: how far before the first question the network begins to listen."""
+WARM_UP = 16
+"""Chunks, 512 ms: how far before the first question the network begins to listen."""
 NEVER = 1_000_000
 """Chunks, almost nine hours."""
 KEPT = 2 * 16_000
