@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -26,8 +27,9 @@ from support.sockets import END, Message, cut, read_all, session, wait_until_idl
 from support.speech import spoken_pcm
 
 PCM = spoken_pcm()
-CUTS = 8
-"""The benchmark `python -m benchmarks.cuts` does the same with 20 streams and 100 cuts."""
+STREAMS = int(os.environ.get("RESUME_STREAMS", "3"))
+CUTS = int(os.environ.get("RESUME_CUTS", "8"))
+"""The whole trial is RESUME_STREAMS=20 RESUME_CUTS=100 and takes minutes."""
 SERVER_SCHEMA = {**protocol_schema(), "$ref": "#/$defs/ServerMessage"}
 
 
@@ -120,12 +122,12 @@ async def test_random_cuts_lose_and_double_nothing(url: str) -> None:
     rng = random.Random(7)
     sent = [
         [
-            *cut(spoken_pcm(2, n), 6401 + 100 * n, 1),
+            *cut(spoken_pcm(2, n), 6401 + 100 * (n % 7), 1),
             '{"type":"finalize"}',
             *cut(spoken_pcm(1, n + 3), 9000),
             END,
         ]
-        for n in range(3)
+        for n in range(STREAMS)
     ]
     expected = [await session(url, messages) for messages in sent]
     async with cutting_proxy(url) as proxy:
@@ -178,6 +180,25 @@ async def test_results_of_the_gap_are_sent_again(url: str) -> None:
             outcome = await read_all(client)
         assert plain(outcome.messages) == plain(expected.messages)
         assert outcome.done == expected.done
+
+
+async def test_an_outage_is_no_pause_of_the_speaker(url: str) -> None:
+    """Text is pending, and the client is away for longer than it may send nothing."""
+    hasty = f"{url}?no_audio_ms=2000"
+    middle = len(spoken_pcm(1, 1)) // 4 * 2
+    expected = await session(hasty, [PCM, END])
+    async with connect(hasty, compression=None, max_queue=None) as client:
+        ready = await receive(client, "ready")
+        await client.send(PCM[:middle])
+        partial = await receive(client, "partial")
+        client.transport.abort()
+    await asyncio.sleep(4)
+    async with connect(again(hasty, ready, partial["seq"]), compression=None, max_queue=None) as client:
+        await receive(client, "ready")
+        await client.send(PCM[middle:])
+        await client.send(END)
+        outcome = await read_all(client)
+    assert plain(outcome.messages) == plain(expected.messages)
 
 
 async def test_the_newer_of_two_connections_has_the_session(url: str) -> None:

@@ -36,6 +36,8 @@ class Stream:
         self.slot = slot
         self.number = number
         self.closed = False
+        self.client_away = False
+        """Nobody can send audio now, and that is no pause of the speaker."""
         self.running = False
         """A step of this stream is on a lane."""
         self.ready_since: float | None = None
@@ -180,9 +182,10 @@ class Stream:
         self._audio_watch = asyncio.get_running_loop().call_later(max(0.0, delay), self._miss_audio)
 
     def _miss_audio(self) -> None:
-        behind = self.running or self._session.ready_frames
+        behind = self.running or self._session.ready_frames or self.client_away
         if behind:
-            # It is us who are late: the client may be waiting for us to take more.
+            # It is us who are late: the client may be waiting for us to take more. Or its connection is lost, and what
+            # it says meanwhile will come.
             self._last_audio = self._clock()
         if behind or self._clock() < self._last_audio + self._session.endpointing.no_audio_ms / 1000:
             self._watch_audio()
