@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         "--work", type=Path, required=True, help="folder for clips, checkpoints and the result"
     )
     parser.add_argument(
-        "--hours", type=float, default=5.0, help="CPU time of training (default: %(default)s)"
+        "--hours", type=float, default=8.0, help="CPU time of training (default: %(default)s)"
     )
     parser.add_argument(
         "--finish-in",

@@ -17,7 +17,7 @@ from .streams import EASY, FIRST, Difficulty
 class Schedule:
     """All times in CPU minutes from the start of the training."""
 
-    end: float = 300.0
+    end: float = 480.0
     decay: float = 40.0
     """The last minutes, in which the learning rate and the distortions go down."""
     learning_rate: float = 1.4e-3
