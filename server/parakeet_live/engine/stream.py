@@ -36,8 +36,7 @@ class Stream:
         self.slot = slot
         self.number = number
         self.closed = False
-        self.client_away = False
-        """Nobody can send audio now, and that is no pause of the speaker."""
+        self._client_away = False
         self.running = False
         """A step of this stream is on a lane."""
         self.ready_since: float | None = None
@@ -89,6 +88,15 @@ class Stream:
         """No more audio: the rest is recognised, and Done is the last event."""
         self._arrivals.add(0, self._clock())
         self._report(self._session.end())
+
+    def client_left(self) -> None:
+        """Nobody can send audio now, and that is no pause of the speaker."""
+        self._client_away = True
+
+    def client_returned(self) -> None:
+        """Audio may come again; how long none came counts from now."""
+        self._client_away = False
+        self._last_audio = self._clock()
 
     def close(self) -> None:
         """Give the slot back, at any moment; a step that is running is finished first and its result dropped."""
@@ -182,7 +190,7 @@ class Stream:
         self._audio_watch = asyncio.get_running_loop().call_later(max(0.0, delay), self._miss_audio)
 
     def _miss_audio(self) -> None:
-        behind = self.running or self._session.ready_frames or self.client_away
+        behind = self.running or self._session.ready_frames or self._client_away
         if behind:
             # It is us who are late: the client may be waiting for us to take more. Or its connection is lost, and what
             # it says meanwhile will come.

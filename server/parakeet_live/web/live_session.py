@@ -200,7 +200,7 @@ class LiveSession:
             self._outbox.close(Closing(CloseCode.SUPERSEDED, "superseded"), abandon=True)
         self._outbox = Outbox(self._results)
         self.detached_at = None
-        self._stream.client_away = False
+        self._stream.client_returned()
         self._liveness.heard(time.monotonic())
         self._outbox.notice(self._native.ready(resumed=seen is not None))
         if self._closing:
@@ -213,7 +213,7 @@ class LiveSession:
             return False
         self._outbox = None
         self.detached_at = time.monotonic()
-        self._stream.client_away = True
+        self._stream.client_left()
         return True
 
     async def receive(self, outbox: Outbox, data: str | bytes) -> None:
