@@ -196,7 +196,8 @@ class Access(BaseModel):
     )
     keys: Strings = Field(
         default=(),
-        description="API keys without a file: entries NAME:ID:SHA256, as `parakeet-live keys new` prints them.",
+        description="API keys without a file: entries of name, id and SHA-256 with colons between them, as "
+        "`parakeet-live keys new` prints them.",
     )
     key_max_streams: int | None = Field(
         default=None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from enum import StrEnum
+from typing import Any, get_args
 
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
@@ -34,7 +35,7 @@ def reference_text() -> str:
 def _group(title: str, fields: dict[str, FieldInfo]) -> str:
     rows = [f"\n## {title}\n", "| setting | default | what it is |", "|---|---|---|"]
     for name, field in fields.items():
-        rows.append(f"| `{name}` | {_default(field.default)} | {_meaning(field)} |")
+        rows.append(f"| `{name}` | {_default(field.default)} | {meaning(field)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -46,16 +47,23 @@ def _default(value: Any) -> str:
     return f"`{value}`"
 
 
-def _meaning(field: FieldInfo) -> str:
-    bounds = []
+def meaning(field: FieldInfo) -> str:
+    """What a setting is, in Markdown, with the values that are possible."""
+    possible = []
     for bound in field.metadata:
         match bound:
             case Ge(ge):
-                bounds.append(f"at least {ge}")
+                possible.append(f"at least {ge}")
             case Le(le):
-                bounds.append(f"at most {le}")
+                possible.append(f"at most {le}")
+    for kind in (field.annotation, *get_args(field.annotation)):
+        if isinstance(kind, type) and issubclass(kind, StrEnum):
+            possible.append(f"one of {', '.join(kind)}")
     text = field.description or ""
-    return f"{text} *{', '.join(bounds).capitalize()}.*" if bounds else text
+    if not possible:
+        return text
+    limits = ", ".join(possible)
+    return f"{text} *{limits[0].upper()}{limits[1:]}.*"
 
 
 if __name__ == "__main__":

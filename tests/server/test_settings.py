@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from parakeet_live.cli import app
-from parakeet_live.configuration import ConfigurationError, flag_of, load_configuration, variable_of
+from parakeet_live.configuration import (
+    ConfigurationError,
+    flag_of,
+    is_secret,
+    load_configuration,
+    variable_of,
+)
 from parakeet_live.settings import ENVIRONMENT_PREFIX, GROUPS, Settings
 from parakeet_live.settings_reference import reference_text
 
@@ -138,6 +145,24 @@ def test_every_setting_but_secrets_has_a_flag_and_secrets_have_a_variable() -> N
         secret = "Secret" in str(field.annotation)
         assert (flag_of(name) + " " in text) is not secret, name
         assert variable_of(name).startswith(ENVIRONMENT_PREFIX)
+
+
+def test_help_has_room_for_every_flag_and_means_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = CliRunner().invoke(app, ["serve", "--help"]).stdout
+    flags = {flag_of(name) for name in Settings.model_fields if not is_secret(name)}
+    assert flags <= set(re.findall(r"--[a-z-]+", text))
+    frames = set("│╭╮╰╯─…")
+    assert {
+        character for character in text if not character.isascii()
+    } <= frames  # ":ID:" once became a picture
+
+
+@pytest.mark.parametrize("flag", ["--port", "--max-streams", "--ping-interval-s"])
+def test_a_flag_out_of_range_is_an_error_that_names_the_flag_and_the_bound(flag: str) -> None:
+    result = config(flag, "1000000")
+    assert result.exit_code == 1
+    assert f"(from {flag}): input should be less than or equal to" in result.stderr.replace("\n", " ")
 
 
 def test_the_reference_is_current() -> None:

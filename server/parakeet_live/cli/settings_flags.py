@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
-from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from parakeet_live.cli.console import fail, notes
@@ -20,6 +20,7 @@ from parakeet_live.configuration import (
     load_configuration,
 )
 from parakeet_live.settings import GROUPS
+from parakeet_live.settings_reference import meaning
 
 ConfigFile = Annotated[
     Path | None,
@@ -70,19 +71,24 @@ def _parameter(name: str, field: FieldInfo, panel: str) -> inspect.Parameter:
     kind: Any = kinds[0] if kinds and type(None) in get_args(field.annotation) else field.annotation
     if kind == tuple[str, ...]:
         kind = list[str]
-    low: Any = next((bound.ge for bound in field.metadata if isinstance(bound, Ge)), None)
-    high: Any = next((bound.le for bound in field.metadata if isinstance(bound, Le)), None)
     flag = flag_of(name)
     option = typer.Option(
-        f"{flag}/--no-{name.replace('_', '-')}" if kind is bool else flag,
-        help=field.description,
+        # Nobody needs the opposite of --insecure-no-keys.
+        f"{flag}/--no-{name.replace('_', '-')}" if kind is bool and "_no_" not in name else flag,
+        help=meaning(field),
         show_default=_shown_default(field.default),
         rich_help_panel=panel,
-        min=low,
-        max=high,
+        metavar=_metavar(kind),
     )
     optional: Any = Annotated[kind | None, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=optional)
+
+
+def _metavar(kind: Any) -> str:
+    """One short word. Ranges and choices beside it would leave no room for the names of flags."""
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return "NAME"
+    return {int: "N", float: "N", bool: " ", Path: "PATH"}.get(kind, "TEXT")
 
 
 def _shown_default(value: Any) -> str | bool:
