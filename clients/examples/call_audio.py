@@ -4,11 +4,13 @@
     python call_audio.py call.wav --url ws://127.0.0.1:8765/v1/stream
 
 Takes a WAV file of 16-bit PCM, or raw interleaved mu-law at 8 kHz as telephone platforms send it (any other file
-name, or - for standard input). Every channel is a session of its own, so the two may talk at the same time.
+name, or - for standard input). Every channel is a session of its own, so the two may talk at the same time. A server
+that asks for a key gets the one in the environment variable PARAKEET_KEY.
 """
 
 import argparse
 import asyncio
+import os
 import sys
 import wave
 from collections.abc import AsyncIterator, Iterator
@@ -67,7 +69,8 @@ def opened(path: str) -> Iterator[tuple[AsyncIterator[bytes], int, dict[str, Any
 
 async def run(blocks: AsyncIterator[bytes], sample_bytes: int, stated: dict[str, Any], url: str) -> None:
     async with AsyncExitStack() as stack:
-        streams = [await stack.enter_async_context(connect(url, **stated)) for _ in SPEAKERS]
+        key = os.environ.get("PARAKEET_KEY")
+        streams = [await stack.enter_async_context(connect(url, key=key, **stated)) for _ in SPEAKERS]
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(send(blocks, streams, sample_bytes))
             for speaker, stream in zip(SPEAKERS, streams, strict=True):

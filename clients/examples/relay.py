@@ -1,6 +1,9 @@
 """A service of your own between a browser and parakeet-live: it decides who may speak, and sees all text.
 
-    PARAKEET_URL=ws://127.0.0.1:8765/v1/stream uvicorn relay:app --port 8000
+    uvicorn --app-dir clients/examples relay:app --port 8000
+
+PARAKEET_URL is the stream of the server, ws://127.0.0.1:8765/v1/stream if it is not set; PARAKEET_KEY a key for it;
+TICKETS the tickets that are good, with commas between them (let-me-in).
 
 The browser connects to /audio with a ticket of yours, sends 16-bit PCM at 16 kHz as binary messages and the text "end",
 and gets one JSON object for each finished utterance.
@@ -14,6 +17,7 @@ from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from parakeet_client import Final, ParakeetError, Stream, connect
 
 PARAKEET_URL = os.environ.get("PARAKEET_URL", "ws://127.0.0.1:8765/v1/stream")
+PARAKEET_KEY = os.environ.get("PARAKEET_KEY")
 TICKETS = set(os.environ.get("TICKETS", "let-me-in").split(","))
 
 app = FastAPI()
@@ -26,7 +30,7 @@ async def audio(browser: WebSocket, ticket: str = "") -> None:
         await browser.close(1008, "this ticket is not valid")
         return
     try:
-        async with connect(PARAKEET_URL) as stream:
+        async with connect(PARAKEET_URL, key=PARAKEET_KEY) as stream:
             sender = asyncio.create_task(relay_audio(browser, stream))
             try:
                 async for event in stream:

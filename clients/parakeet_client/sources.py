@@ -41,6 +41,9 @@ async def read_pipe(file: IO[bytes]) -> AsyncIterator[bytes]:
         room.release()
 
 
+PIPE_EXAMPLE = "arecord -f S16_LE -r 16000 -c 1 -t raw | parakeet-live listen -"
+
+
 class MicrophoneError(Exception):
     """No microphone can be had; the message says what to do."""
 
@@ -55,8 +58,9 @@ async def microphone(device: str | int | None = None) -> AsyncIterator[bytes]:
         import sounddevice
     except (ImportError, OSError) as error:
         raise MicrophoneError(
-            f"the microphone needs the package sounddevice and PortAudio ({error}): pip install sounddevice, on Debian "
-            "and Ubuntu also apt install libportaudio2. Or pipe audio in: arecord -f S16_LE -r 16000 -c 1 -t raw"
+            f"the microphone needs the package sounddevice and PortAudio ({error}): pip install "
+            "'parakeet-live[microphone]', on Debian and Ubuntu also apt install libportaudio2. Or pipe audio into the "
+            f"program, for example: {PIPE_EXAMPLE}"
         ) from error
     loop = asyncio.get_running_loop()
     blocks: asyncio.Queue[bytes] = asyncio.Queue()

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 
 from parakeet_client import persistence, wire
 from parakeet_client.errors import ConnectionLostError, ParakeetError, RefusedError
@@ -307,6 +307,9 @@ async def _dial(
             # The keeper reads all the time. Without a limit here a burst of results stops neither it nor pings.
             max_queue=None,
         )
+    except InvalidURI as error:
+        message = f"{url} is no WebSocket URL; it looks like ws://127.0.0.1:8765/v1/stream"
+        raise RefusedError("bad_url", message) from error
     except (OSError, InvalidHandshake, ConnectionClosed) as error:
         raise wire.refused(url, error) from error
     try:

@@ -138,6 +138,13 @@ def unused_url() -> str:
         return f"ws://127.0.0.1:{listener.getsockname()[1]}/v1/stream"
 
 
+async def test_a_url_of_another_kind_is_explained() -> None:
+    for url in ("http://127.0.0.1:1/", "127.0.0.1:8765/v1/stream", "ws:"):
+        with pytest.raises(RefusedError, match="no WebSocket URL"):
+            async with connect(url):
+                pass
+
+
 async def test_an_unreachable_server() -> None:
     url = unused_url()
     with pytest.raises(RefusedError, match="cannot connect"):

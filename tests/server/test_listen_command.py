@@ -57,6 +57,7 @@ def test_events_as_json_lines(server_url: str) -> None:
 
 def test_server_of_its_own() -> None:
     ran = listen(pcm(), "-", "--model", "tiny-en")
+    assert b"max_streams" not in ran.stderr  # one stream is what it is started for
     assert ran.returncode == 0, ran.stderr.decode()
     assert ran.stdout.decode() == f"{SPOKEN}\n"
 

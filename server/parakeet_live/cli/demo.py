@@ -26,7 +26,7 @@ def demo(model: ModelOption = None) -> None:
     """
     console = Console(highlight=False, soft_wrap=True)
     try:
-        with server_process(model or Path(EMBEDDED_NAME)) as server:
+        with server_process(model or Path(EMBEDDED_NAME), max_streams=1) as server:
             with wave.open(str(RECORDING)) as file:
                 seconds = file.getnframes() / file.getframerate()
             console.print(

@@ -69,7 +69,11 @@ def list_keys(file: FileOption) -> None:
         table.add_column(heading)
     for key in _read(file):
         table.add_row(
-            key.id, key.name, key.created, str(key.max_streams or "-"), str(key.audio_minutes_per_day or "-")
+            key.id,
+            key.name,
+            key.created[:10],
+            str(key.max_streams or "-"),
+            str(key.audio_minutes_per_day or "-"),
         )
     Console(highlight=False, soft_wrap=True).print(table)
 

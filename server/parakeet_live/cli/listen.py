@@ -25,13 +25,12 @@ from parakeet_client import (
     as_message,
     connect,
 )
-from parakeet_client.sources import MicrophoneError, microphone, read_pipe
+from parakeet_client.sources import PIPE_EXAMPLE, MicrophoneError, microphone, read_pipe
 from parakeet_live.cli.bundles import ModelOption
 from parakeet_live.cli.console import fail, notes, report_error
 from parakeet_live.session.endpoint_config import Preset
 from parakeet_live.web.process import ServerStartError, server_process
 
-OWN_SERVER_STREAMS = 4
 INTERRUPTED = 130
 """Exit code of a program ended by Ctrl-C, as shells count."""
 
@@ -84,7 +83,7 @@ def listen(
             f"{source}: listen takes a microphone or `-`; for files there is `parakeet-live transcribe {source}`"
         )
     if source == "-" and sys.stdin.isatty():
-        fail("standard input is a terminal; pipe audio into it, for example: arecord -f S16_LE -r 16000 | …")
+        fail(f"standard input is a terminal; pipe audio into it, for example: {PIPE_EXAMPLE}")
     if source is None and (encoding or sample_rate or channels):
         fail("--encoding, --sample-rate and --channels are about piped audio; for that the source is `-`")
     audio = read_pipe(sys.stdin.buffer) if source else microphone(_device(device))
@@ -92,7 +91,7 @@ def listen(
         with ExitStack() as stack:
             if url is None:
                 notes.print("starting a server…", style="dim")
-                url = stack.enter_context(server_process(model)).url
+                url = stack.enter_context(server_process(model, max_streams=1)).url
             listening = _Listening(audio, _Printer(as_json))
             asyncio.run(listening.run(_with_query(url, endpointing), key, encoding, sample_rate, channels))
     except ServerStartError as error:

@@ -53,7 +53,11 @@ def _coremltools(native: Runtime) -> Finding:
 def _microphone() -> Finding:
     installed = installed_version("sounddevice")
     if installed is None:
-        return Finding("microphone", "no python-sounddevice; only scripts that record need it", Level.NOTE)
+        return Finding(
+            "microphone",
+            "no python-sounddevice; `parakeet-live listen` needs it unless audio is piped in",
+            Level.NOTE,
+        )
     return Finding("microphone", f"python-sounddevice {installed}")
 
 

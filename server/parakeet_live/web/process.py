@@ -36,7 +36,7 @@ class ServerProcess:
 def server_process(
     model: Path | None,
     *,
-    max_streams: int = 64,
+    max_streams: int,
     backend: BackendChoice = BackendChoice.AUTO,
     log: IO[str] | None = None,
 ) -> Iterator[ServerProcess]:

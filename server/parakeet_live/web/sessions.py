@@ -78,7 +78,7 @@ class SessionRegistry:
         window = self._settings.resume_window_s if session.resumable else 0.0
         if isinstance(how, Closing):
             session.delivered = True
-            log.info("session %s: closed with %d %s", session.id, how.code, how.reason)
+            log.info("session %s: closed with %d%s", session.id, how.code, how.reason and f" {how.reason}")
         elif how is None:
             log.info("session %s: the client did not take the last messages in time", session.id)
         elif how.lost and window:

@@ -139,7 +139,9 @@ def _no_room(service: StreamService) -> tuple[ErrorCode, str, int, int]:
         message = "the server is stopping; connect again, to another one or when it is back"
         return ErrorCode.DRAINING, message, CloseCode.SERVICE_RESTART, RETRY_AFTER_SECONDS
     retry_after = service.admission.retry_after(time.monotonic())
-    message = f"all {service.admission.size} streams of this server are in use; try again in {retry_after} s"
+    message = (
+        f"every stream of this server ({service.admission.size}) is in use; try again in {retry_after} s"
+    )
     if service.admission.held:
         message = f"the server is overloaded and takes no new streams; try again in {retry_after} s"
     return ErrorCode.SERVER_FULL, message, CloseCode.TRY_AGAIN_LATER, retry_after
