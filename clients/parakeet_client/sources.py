@@ -48,11 +48,11 @@ class MicrophoneError(Exception):
     """No microphone can be had; the message says what to do."""
 
 
-async def microphone(device: str | int | None = None) -> AsyncIterator[bytes]:
+def microphone(device: str | int | None = None) -> AsyncIterator[bytes]:
     """16-bit PCM of a microphone, mono, 16 kHz, 50 ms at a time; goes on until the iteration is left.
 
     ``device`` is a name (or part of one) or number as ``python -m sounddevice`` lists them. Needs the package
-    ``sounddevice``. Raises MicrophoneError.
+    ``sounddevice``. Raises MicrophoneError, at once if the package is missing.
     """
     try:
         import sounddevice
@@ -62,6 +62,10 @@ async def microphone(device: str | int | None = None) -> AsyncIterator[bytes]:
             "'parakeet-live[microphone]', on Debian and Ubuntu also apt install libportaudio2. Or pipe audio into the "
             f"program, for example: {PIPE_EXAMPLE}"
         ) from error
+    return _captured(sounddevice, device)
+
+
+async def _captured(sounddevice: Any, device: str | int | None) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
     blocks: asyncio.Queue[bytes] = asyncio.Queue()
 

@@ -55,6 +55,13 @@ def test_help_names_every_command() -> None:
     assert "--srt" in succeed("transcribe", "--help")
 
 
+def test_model_info_has_sizes_and_numbers_that_can_be_read() -> None:
+    text = succeed("models", "info", "tiny-en")
+    assert re.search(r"joint\.onnx  \d+\.\d kB", text)
+    assert "0.0 MB" not in text
+    assert not re.search(r"\d\.\d{6}", text)
+
+
 def test_version() -> None:
     assert re.fullmatch(r"parakeet-live \d+\.\d+\.\d+\n", succeed("--version"))
 

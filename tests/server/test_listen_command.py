@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_microphone_without_its_package_or_device_is_explained(server_url: str) 
     assert ran.returncode == 1
     assert b"Traceback" not in ran.stderr
     assert b"microphone" in ran.stderr
+
+
+def test_a_missing_microphone_is_told_before_a_server_is_started() -> None:
+    hide = "import sys; sys.modules['sounddevice'] = None; sys.argv = ['parakeet-live', 'listen']"
+    run = f"{hide}; from parakeet_live.__main__ import main; main()"
+    ran = subprocess.run([sys.executable, "-c", run], capture_output=True, timeout=SECONDS, check=False)
+    assert ran.returncode == 1
+    assert b"parakeet-live[microphone]" in ran.stderr
+    assert b"starting a server" not in ran.stderr
 
 
 def test_channels_apart() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -45,6 +46,13 @@ def test_json_is_one_line_that_holds_everything() -> None:
         "confidence": 0.9,
     }
     assert document["utterances"][1]["reason"] == "eou"
+
+
+def test_confidence_has_three_decimals_as_in_the_protocol() -> None:
+    exact = final("zero")
+    exact = replace(exact, words=tuple(replace(word, confidence=0.98765432) for word in exact.words))
+    document = json.loads(to_json([exact], source="a.wav", audio_ms=1000))
+    assert document["utterances"][0]["words"][0]["confidence"] == 0.988
 
 
 def test_srt() -> None:

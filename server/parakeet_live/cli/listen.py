@@ -86,8 +86,8 @@ def listen(
         fail(f"standard input is a terminal; pipe audio into it, for example: {PIPE_EXAMPLE}")
     if source is None and (encoding or sample_rate or channels):
         fail("--encoding, --sample-rate and --channels are about piped audio; for that the source is `-`")
-    audio = read_pipe(sys.stdin.buffer) if source else microphone(_device(device))
     try:
+        audio = read_pipe(sys.stdin.buffer) if source else microphone(_device(device))
         with ExitStack() as stack:
             if url is None:
                 notes.print("starting a server…", style="dim")

@@ -36,5 +36,5 @@ def _utterance(final: Final, formatted: str | None) -> dict[str, object]:
         "start_ms": final.words[0].start_ms if final.words else None,
         "end_ms": final.words[-1].end_ms if final.words else None,
         "reason": final.reason.value,
-        "words": [asdict(word) for word in final.words],
+        "words": [asdict(word) | {"confidence": round(word.confidence, 3)} for word in final.words],
     }

@@ -112,6 +112,14 @@ def _layout_facts(layout: Layout) -> dict[str, Any]:
     }
 
 
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
 def _print(facts: dict[str, Any]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for name, value in facts.items():
@@ -119,11 +127,11 @@ def _print(facts: dict[str, Any]) -> None:
             console.print("files")
             for file in value:
                 console.print(
-                    f"  {file['path']}  {file['bytes'] / 1e6:.1f} MB  {file['sha256'][:12]}", markup=False
+                    f"  {file['path']}  {_size(file['bytes'])}  {file['sha256'][:12]}", markup=False
                 )
         elif isinstance(value, dict):
             console.print(
-                f"{name}: {', '.join(f'{key} {item}' for key, item in value.items())}", markup=False
+                f"{name}: {', '.join(f'{key} {_short(item)}' for key, item in value.items())}", markup=False
             )
         elif isinstance(value, list):
             console.print(f"{name}: {', '.join(map(str, value))}", markup=False)
