@@ -27,6 +27,8 @@ from support.sockets import END, Message, cut, read_all, session, wait_until_idl
 from support.speech import spoken_pcm
 
 PCM = spoken_pcm()
+CONTROL = '{"type":"configure","eou_silence_ms":400}'
+"""Once and at its place in the audio: the ends of utterances before it and after it show that."""
 STREAMS = int(os.environ.get("RESUME_STREAMS", "3"))
 CUTS = int(os.environ.get("RESUME_CUTS", "8"))
 """The whole trial is RESUME_STREAMS=20 RESUME_CUTS=100 and takes minutes."""
@@ -123,12 +125,14 @@ async def test_random_cuts_lose_and_double_nothing(url: str) -> None:
     sent = [
         [
             *cut(spoken_pcm(2, n), 6401 + 100 * (n % 7), 1),
-            '{"type":"finalize"}',
+            CONTROL,
             *cut(spoken_pcm(1, n + 3), 9000),
             END,
         ]
         for n in range(STREAMS)
     ]
+    # A busy machine may keep a connected client from sending; that pause of the wall clock is not what is tested.
+    url = f"{url}?no_audio_ms=600000"
     expected = [await session(url, messages) for messages in sent]
     async with cutting_proxy(url) as proxy:
         clients = [Stubborn(proxy.url, messages) for messages in sent]
