@@ -186,6 +186,28 @@ def test_events_do_not_depend_on_the_step_size(script: Script, step: int) -> Non
     assert small.events == large.events
 
 
+COMMANDS = st.lists(st.one_of(st.integers(1, 2_500), st.just("finalize")), max_size=8)
+
+
+@settings(deadline=None)
+@given(script=SCRIPTS, commands=COMMANDS, step=st.sampled_from([2, 4, 8, 16]))
+def test_events_do_not_depend_on_when_the_engine_gets_round_to_them(
+    script: Script, commands: list[int | str], step: int
+) -> None:
+    """Audio that waits behind a flush must not make its silence longer, however large the steps are."""
+    prompt, late = Driver(script), Driver(script, step)
+    for command in commands:
+        if isinstance(command, int):
+            prompt.push(command)
+            late.session.push(np.zeros(command * 16, np.float32))
+        else:
+            prompt.finalize()
+            late.events += late.session.finalize()
+    prompt.end()
+    late.end()
+    assert late.events == prompt.events
+
+
 def test_confidence_is_the_geometric_mean_of_the_tokens() -> None:
     utterance = Utterance(VOCABULARY)
     utterance.add(TH, 3, 0.9)

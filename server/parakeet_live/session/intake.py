@@ -120,11 +120,14 @@ class Intake:
     @property
     def ready_frames(self) -> int:
         """Encoder frames that the next step may have at most; 0 if none is ready."""
+        if self.flush is not None:
+            # Only so much silence at once, however much audio waits behind: the flush ends when the model has ended.
+            return self._live_frames
         mel_frames = self._mel.available_after(self._queued)
         if self._last_mel is None:
             mel_frames += SUBSAMPLING_FACTOR - 1
         frames = mel_frames // SUBSAMPLING_FACTOR // self._live_frames * self._live_frames
-        if frames == 0 and (self.flush is not None or self._flushes):
+        if frames == 0 and self._flushes:
             return self._live_frames
         return frames
 
