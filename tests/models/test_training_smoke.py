@@ -331,6 +331,12 @@ def test_training_learns_and_resumes(
     assert (tmp_path / "checkpoint.pt").read_bytes() == kept
     assert second.step > first.step
 
+    # Asked to stop, a run saves at once.
+    third = trainer()
+    third.stop()
+    third.run()
+    assert third.step == first.step
+
 
 def test_schedule_warms_up_ramps_holds_and_decays() -> None:
     plan = Schedule(end=300)

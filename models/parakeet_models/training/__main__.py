@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -118,7 +119,7 @@ def _train(arguments: argparse.Namespace) -> None:
         recordings += read_manifest(
             arguments.eval, ("digit", "digit-string", "number-word", "letter", "prompt")
         )
-    Trainer(
+    trainer = Trainer(
         TrainingModel(tiny_config(tokenizer.size)),
         tokenizer,
         tokenizer_path,
@@ -127,7 +128,9 @@ def _train(arguments: argparse.Namespace) -> None:
         arguments.work,
         TrainingOptions(seed=arguments.seed, schedule=Schedule(end=60 * arguments.hours)),
         recordings,
-    ).run(arguments.finish_in)
+    )
+    signal.signal(signal.SIGTERM, lambda *_: trainer.stop())
+    trainer.run(arguments.finish_in)
 
 
 def main() -> int:

@@ -171,6 +171,11 @@ class Trainer:
         self.elapsed_s = 0.0
         self.audio_s = 0.0
         self.average = AveragedWeights(model, options.average_decay)
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Let `run` save and return after the step it is at; may be called from a signal handler."""
+        self._stopping = True
 
     @property
     def minutes(self) -> float:
@@ -209,7 +214,7 @@ class Trainer:
         checkpointed = evaluated = self.elapsed_s
         window: list[Losses] = []
         mark = time.process_time()
-        while self.minutes < self.options.schedule.end:
+        while self.minutes < self.options.schedule.end and not self._stopping:
             self.source.difficulty = self.options.schedule.difficulty(self.minutes)
             window.append(self.train_step(next(batches)))
             now = time.process_time()
@@ -223,7 +228,7 @@ class Trainer:
                 evaluated = self.elapsed_s if measure else evaluated
                 self._checkpoint(measure=measure)
                 mark = time.process_time()
-        self._checkpoint(measure=True)
+        self._checkpoint(measure=not self._stopping)
 
     def _report(self, window: Sequence[Losses]) -> None:
         def mean(name: str) -> float:
