@@ -74,6 +74,7 @@ class User:
     monkeypatch: pytest.MonkeyPatch
 
     def __post_init__(self) -> None:
+        self.set("HF_HUB_DOWNLOAD_TIMEOUT", str(TIMEOUT))  # the stand-in may be slow on a busy machine
         self.set("NO_PROXY", "127.0.0.1,localhost")
         self.set("HF_HOME", str(self.home / "huggingface"))
         self.set("HF_TOKEN_PATH", str(self.home / "no-token"))

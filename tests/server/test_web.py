@@ -272,7 +272,8 @@ async def test_a_message_over_the_limit_is_refused_by_the_close_code(babble_url:
 def test_pages(babble_url: str) -> None:
     page = http(babble_url, "/")
     assert page.status_code == 200
-    assert "/v1/stream" in page.text
+    assert "<title>parakeet-live</title>" in page.text
+    assert http(babble_url, "/js/app.js").headers["content-type"].startswith("text/javascript")
     health = http(babble_url, "/healthz").json()
     assert health["status"] == "ok"
     assert health["estimated_streams_left"] == health["max_streams"] > 0

@@ -89,8 +89,8 @@ def test_times_are_equal_at_every_sample_rate() -> None:
         pcm = np.clip(np.rint(sent * 32768), -32768, 32767).astype("<i2").tobytes()
         for start in range(0, len(pcm), 999):
             for action in dialect.receive_bytes(pcm[start : start + 999]):
-                assert isinstance(action, Audio)
-                stream.push(action.samples)
+                if isinstance(action, Audio):  # the marks are noise, about which a client is warned
+                    stream.push(action.samples)
         for action in dialect.receive_text('{"type":"end"}'):
             if isinstance(action, Audio):
                 stream.push(action.samples)

@@ -49,12 +49,23 @@ class Replica:
             if generation not in (None, self._generation):
                 raise EngineError(LOST)
             try:
-                return self._worker.step(step, fresh=generation is None), self._generation
+                return self._run(step, generation)
             except WorkerDiedError:
-                self._generation += 1
-                if not self._stopped:
-                    threading.Thread(target=self._replace, name="coreml-restart", daemon=True).start()
-                raise
+                if generation is not None or self._stopped:
+                    raise
+            # Nothing of this stream is lost yet. A process that dies can look alive for a moment; try another, once.
+            self._start_another()
+            return self._run(step, generation)
+
+    def _run(self, step: StepInput, generation: int | None) -> tuple[list[Emission], int]:
+        """The step on the worker there is; if that dies of it, a successor is started. The lock is held."""
+        try:
+            return self._worker.step(step, fresh=generation is None), self._generation
+        except WorkerDiedError:
+            self._generation += 1
+            if not self._stopped:
+                threading.Thread(target=self._replace, name="coreml-restart", daemon=True).start()
+            raise
 
     def stop(self) -> None:
         """End the worker; a step that runs fails."""
