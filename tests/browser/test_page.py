@@ -293,6 +293,31 @@ def test_keyboard_alone_is_enough(chromium: Browser, server_url: str) -> None:
         expect(page.locator("#status")).to_have_text("Done.", timeout=PATIENCE_MS)
 
 
+def test_only_what_the_server_lacks_is_sent_again(chromium: Browser, server_url: str) -> None:
+    with opened(chromium, page_url(server_url)) as page:
+        sent = page.evaluate(
+            """async () => {
+              const { AudioLog } = await import("/js/audio-log.js");
+              const log = new AudioLog();
+              const second = () => new Uint8Array(32000).buffer;
+              const shown = (list) => list.map((data) => typeof data === "string" ? data : data.byteLength);
+              log.audio(second()); log.control("configure"); log.audio(second()); log.control("finalize");
+              log.audio(second());
+              const lost = shown(log.since(40000, 1));
+              log.settled(1500);                        // a final has come
+              const settled = shown(log.since(64000, 2));
+              const offset = log.restart();             // the server was restarted
+              return { lost, settled, offset, anew: shown(log.since(0, 0)) };
+            }"""
+        )
+    assert sent == {
+        "lost": [24_000, "finalize", 32_000],
+        "settled": [32_000],
+        "offset": 1000,
+        "anew": [32_000, "finalize", 32_000],
+    }
+
+
 def test_five_minutes_leave_nothing_behind(chromium: Browser, server_url: str, tmp_path: Path) -> None:
     """Two long files in one page: the second five minutes need no more memory or elements than the first."""
     speech, rate = soundfile.read(AUDIO / "fsddstr_jackson_10.flac", dtype="int16")

@@ -48,7 +48,7 @@ export class AudioLog {
     this.acknowledged = Math.max(this.acknowledged, this.base + audioBytes);
   }
 
-  /** @param {string} text a command that the server counts: finalize or end */
+  /** @param {string} text a command that the server counts: finalize, configure, cancel or end */
   control(text) {
     this.entries.push({ at: this.end, data: text });
   }

@@ -55,7 +55,7 @@ export class LiveStream {
     this.attempts = 0;
     this.everReady = false;
     this.lostAt = 0;
-    /** Settings changed since the start. @type {Record<string, string>} */
+    /** Settings changed since the start, for a session that must begin anew. @type {Record<string, string>} */
     this.settings = {};
     /** The server is in the middle of an utterance. */
     this.speaking = false;
@@ -105,7 +105,7 @@ export class LiveStream {
   /** @param {Record<string, string>} settings of the ends of turns, and format; they hold from here on */
   configure(settings) {
     this.settings = { ...this.settings, ...settings };
-    this.transmit(JSON.stringify({ type: "configure", ...settings }));
+    this.command(JSON.stringify({ type: "configure", ...settings }));
   }
 
   /** Return when more audio can be sent without piling up, or the stream is over. */
@@ -241,10 +241,6 @@ export class LiveStream {
     this.token = ready.resume_token;
     this.ready = true;
     this.setState("open");
-    if (ready.resumed && Object.keys(this.settings).length > 0) {
-      // The last change may have been on its way when the connection broke; saying it twice changes nothing.
-      this.transmit(JSON.stringify({ type: "configure", ...this.settings }));
-    }
     for (const data of this.log.since(ready.audio_bytes, ready.controls)) {
       this.transmit(data);
     }
