@@ -257,9 +257,9 @@ def test_pause_and_resume(chromium: Browser, server_url: str) -> None:
         page.get_by_role("button", name="Pause").click()
         expect(page.locator("#status")).to_contain_text("Paused")
         page.wait_for_timeout(500)  # the reading is renewed four times a second
-        sent = page.locator("#lag").inner_text()
+        sent = page.locator("#audio").inner_text()
         page.wait_for_timeout(1000)
-        assert page.locator("#lag").inner_text() == sent
+        assert page.locator("#audio").inner_text() == sent
         page.get_by_role("button", name="Resume").click()
         expect(page.locator("#status")).to_have_text("Listening.")
 

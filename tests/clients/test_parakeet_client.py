@@ -6,6 +6,7 @@ import asyncio
 import socket
 import wave
 from collections.abc import AsyncIterator
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,9 @@ from parakeet_client import (
     connect_sync,
     stream_file,
 )
-from parakeet_client.events import parse
+from parakeet_client.events import KINDS, parse
 from parakeet_client.wire import FRAME_BYTES, frames, stream_url
+from parakeet_live.dialects.messages import protocol_schema
 from support.random_bundle import noise
 from support.sockets import wait_until_idle
 
@@ -238,3 +240,21 @@ def test_large_blocks_are_cut() -> None:
 def test_messages_of_a_newer_server_are_tolerated() -> None:
     assert parse('{"type":"speaker_changed","at":1}') is None
     assert parse('{"type":"done","audio_ms":1,"utterances":0,"cost":5}') == Done(1, 0)
+
+
+def test_events_are_those_of_the_protocol() -> None:
+    """Every message has its class, and every field of a class is one of the message."""
+    definitions = protocol_schema()["$defs"]
+    messages = {
+        schema["properties"]["type"]["const"]: set(schema["properties"])
+        for schema in definitions.values()
+        if "const" in schema.get("properties", {}).get("type", {})
+    }
+    for name, kind in KINDS.items():
+        ours = {field.name for field in fields(kind)}
+        assert ours <= messages[name], (name, ours - messages[name])
+    from_server = {
+        definitions[choice["$ref"].rpartition("/")[2]]["properties"]["type"]["const"]
+        for choice in definitions["ServerMessage"]["oneOf"]
+    }
+    assert from_server == set(KINDS)

@@ -9,6 +9,8 @@ import { element, TranscriptView } from "./view.js";
 /** Decibels below full scale at which the level meter begins. */
 const METER_FLOOR = -60;
 const READOUT_MS = 250;
+/** Latency beyond which recognition may be behind. */
+const LAG_FROM_MS = 1000;
 
 const ui = {
   start: element("start", HTMLButtonElement),
@@ -26,6 +28,7 @@ const ui = {
   problem: element("problem", HTMLElement),
   latency: element("latency", HTMLElement),
   lag: element("lag", HTMLElement),
+  audio: element("audio", HTMLElement),
   clear: element("clear", HTMLButtonElement),
   copy: element("copy", HTMLButtonElement),
   saves: document.querySelectorAll("button[data-save]"),
@@ -40,7 +43,8 @@ let running = null;
 let asking = null;
 let paused = false;
 let meter = new LatencyMeter();
-let coveredMs = 0;
+/** How far recognition is behind what was said, in milliseconds, as far as is known. */
+let lagMs = 0;
 /** Audio of streams before the present one, so that times go on. */
 let beforeMs = 0;
 
@@ -191,7 +195,7 @@ function togglePause() {
 /** @returns {LiveStream} */
 function open() {
   meter = new LatencyMeter();
-  coveredMs = 0;
+  lagMs = 0;
   paused = false;
   const base = beforeMs;
   const stream = new LiveStream(url, {
@@ -202,14 +206,14 @@ function open() {
       if (changed) {
         view.show(changed);
       }
-      if ("audio_ms" in message) {
-        coveredMs = Math.max(coveredMs, offsetMs + message.audio_ms);
-      }
       if (message.type === "partial" || message.type === "final") {
         const latency = meter.of(offsetMs + message.audio_ms, performance.now());
         ui.latency.textContent = latency === null ? "–" : `${latency} ms`;
+        // A result that comes at once proves that nothing is waiting; the server warns when something is.
+        lagMs = latency !== null && latency < LAG_FROM_MS ? 0 : lagMs;
         showButtons();
       } else if (message.type === "warning" || (message.type === "error" && !message.fatal)) {
+        lagMs = (message.type === "warning" && message.details["lag_ms"]) || lagMs;
         complain(sentence(message.message));
       } else if (message.type === "queued") {
         say(`The server is full. You are number ${message.position} in the queue; keep talking, nothing is lost.`);
@@ -270,9 +274,8 @@ function showLevel(peak) {
 }
 
 function showReadout() {
-  const behind = running ? Math.max(0, running.stream.sentMs - coveredMs) : 0;
-  ui.lag.textContent = running ? `${(running.stream.sentMs / 1000).toFixed(1)} s` : "–";
-  ui.lag.title = `${Math.round(behind)} ms since the last result`;
+  ui.lag.textContent = running ? `${(lagMs / 1000).toFixed(1)} s` : "–";
+  ui.audio.textContent = running ? `${(running.stream.sentMs / 1000).toFixed(1)} s` : "–";
 }
 
 async function showDevices() {

@@ -35,7 +35,7 @@
  * @typedef {{ type: "speech_started", seq: number, audio_ms: number }} SpeechStarted
  * @typedef {{ type: "queued", position: number, estimated_wait_ms: number | null, max_wait_ms: number }} Queued
  * @typedef {{ type: "ack", audio_bytes: number, audio_ms: number, controls: number }} Ack
- * @typedef {{ type: "warning", code: string, message: string }} Warning
+ * @typedef {{ type: "warning", code: string, message: string, details: Record<string, number> }} Warning
  * @typedef {{ type: "done", seq: number, audio_ms: number, utterances: number, reason: string }} Done
  *
  * @typedef {object} ErrorMessage
