@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from parakeet_live.engine.backend import CapacityError, Emission, EngineError, StepInput
 from parakeet_live.engine.offline import Transcriber
 from parakeet_live.engine.recognizer import Recognizer
+from parakeet_live.engine.stream import Stream
 from parakeet_live.session.events import Done, Event, Final, Partial, Reason
 from parakeet_models.bundle import Bundle
 from support.backends import BackendUnderTest
@@ -177,6 +179,42 @@ async def test_a_failing_engine_fails_its_streams_and_nobody_else(
         assert await _settles(recognizer)
         backend.broken = None
         assert await feed(recognizer, AUDIO, 1) == alone
+
+
+def test_a_loop_that_ends_in_the_middle_of_a_step_does_not_wait_for_ever(random_bundle: Bundle) -> None:
+    """As after a second Ctrl-C: every task is cancelled, and sessions wait until their slots are given back."""
+
+    class Slow(BackendUnderTest):
+        def step(self, inputs: list[StepInput]) -> list[list[Emission]]:  # type: ignore[override]
+            begun.set()
+            go_on.wait(10)
+            return super().step(inputs)
+
+    begun, go_on = threading.Event(), threading.Event()
+    go_on.set()
+
+    async def session(stream: Stream) -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            stream.close()
+            await stream.released()
+
+    async def main() -> None:
+        recognizer = await Recognizer(random_bundle, Slow(random_bundle, 1)).__aenter__()
+        begun.clear()
+        go_on.clear()
+        stream = recognizer.open()
+        task = asyncio.create_task(session(stream))
+        stream.push(AUDIO)
+        await asyncio.to_thread(begun.wait, 10)
+        assert not task.done()
+        threading.Timer(0.5, go_on.set).start()
+
+    loop = threading.Thread(target=asyncio.run, args=(main(),), daemon=True)
+    loop.start()
+    loop.join(20)
+    assert not loop.is_alive()
 
 
 async def test_finalize_always_answers_and_the_stream_goes_on(random_bundle: Bundle) -> None:

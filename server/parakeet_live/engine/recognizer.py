@@ -252,6 +252,11 @@ class Recognizer:
         started = time.monotonic()
         try:
             results = await asyncio.get_running_loop().run_in_executor(self._pool, self._backend.step, steps)
+        except asyncio.CancelledError:
+            # The server ends at once; whoever waits for these streams to be given back must not wait for ever.
+            for stream in streams:
+                stream.fail(EngineError("the engine was stopped"))
+            raise
         except Exception as error:
             log.exception("the engine failed on a batch of %d streams", len(streams))
             self.stats.failures += 1
