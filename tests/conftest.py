@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,11 @@ from support.server_process import running_server
 
 # The networks of the tests are small: a second thread gains nothing and waits by spinning.
 torch.set_num_threads(1)
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start background jobs so, and every process that the tests start and interrupt would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

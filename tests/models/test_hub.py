@@ -74,7 +74,6 @@ class User:
     monkeypatch: pytest.MonkeyPatch
 
     def __post_init__(self) -> None:
-        self.set("HF_HUB_DOWNLOAD_TIMEOUT", str(TIMEOUT))  # the stand-in may be slow on a busy machine
         self.set("NO_PROXY", "127.0.0.1,localhost")
         self.set("HF_HOME", str(self.home / "huggingface"))
         self.set("HF_TOKEN_PATH", str(self.home / "no-token"))
@@ -250,6 +249,9 @@ def test_an_interrupted_pull_goes_on_where_it_stopped(
             go_on.wait(TIMEOUT)
 
     hub.before_piece = wait
+    user.set(
+        "HF_HUB_DOWNLOAD_TIMEOUT", str(TIMEOUT)
+    )  # the signal must come first, however busy the machine is
     with user.start("models", "pull", ENTRY.name) as process:
         assert reached.wait(TIMEOUT)
         wait_until(lambda: size_of_partial(user.store) > 1_000_000)
