@@ -7,26 +7,17 @@ timeline takes that silence out of all times again.
 from __future__ import annotations
 
 from collections import deque
-from enum import Enum, auto
 from itertools import takewhile
 
 import numpy as np
 
 from parakeet_live.audio.mel import StreamingMel
 from parakeet_live.session.endpoint_config import EndpointingConfig
+from parakeet_live.session.flush import Flush
 from parakeet_live.session.timeline import Timeline
 from parakeet_live.session.voice import VoiceMonitor
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.mel import Float32, MelParameters
-
-
-class Flush(Enum):
-    """Why the audio so far is to be recognised to its end."""
-
-    FINALIZE = auto()
-    NO_AUDIO = auto()
-    CANCEL = auto()
-    END = auto()
 
 
 class Intake:
@@ -56,7 +47,7 @@ class Intake:
         """Position at which its silence begins."""
         self.flush_silence = 0
         """Samples of silence heard in it."""
-        self.configs: deque[tuple[int, EndpointingConfig]] = deque()
+        self._configs: deque[tuple[int, EndpointingConfig]] = deque()
         """Numbers that hold from a position on, in order."""
 
     @property
@@ -75,6 +66,12 @@ class Intake:
         """Numbers that hold for the audio from here on."""
         self._queue.append(config)
 
+    def config_before(self, position: int) -> EndpointingConfig | None:
+        """Take the next numbers that hold from before ``position`` on; None if there are no more."""
+        if self._configs and self._configs[0][0] < position:
+            return self._configs.popleft()[1]
+        return None
+
     def request(self, flush: Flush) -> None:
         """Flush what came before."""
         self._queue.append(flush)
@@ -89,7 +86,7 @@ class Intake:
             if isinstance(head, Flush):
                 self._took_flush()
                 return head
-            self.configs.append((self._mel.pushed, head))
+            self._configs.append((self._mel.pushed, head))
         return None
 
     def cancel(self) -> int:
@@ -101,7 +98,7 @@ class Intake:
         dropped = 0
         for item in self._queue:
             if isinstance(item, EndpointingConfig):
-                self.configs.append((self._mel.pushed, item))
+                self._configs.append((self._mel.pushed, item))
             elif isinstance(item, Flush):
                 finalizes += item is Flush.FINALIZE
             else:
@@ -158,7 +155,7 @@ class Intake:
             return
         item = self._queue.popleft()
         if isinstance(item, EndpointingConfig):
-            self.configs.append((self._mel.pushed, item))
+            self._configs.append((self._mel.pushed, item))
         elif isinstance(item, Flush):
             self._took_flush()
             self._begin(item)
