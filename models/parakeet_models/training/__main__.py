@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,9 @@ from pathlib import Path
 # (measured: 35 times real time instead of 105).
 for _name, _value in (("OMP_NUM_THREADS", "1"), ("OMP_WAIT_POLICY", "passive"), ("NUMBA_NUM_THREADS", "1")):
     os.environ.setdefault(_name, _value)
+
+MOST_PROCESSES = 2
+"""Unless asked for more: with larger batches a step learns more, but not in proportion."""
 
 _ENGINES = """\
 voices, all by package name:
@@ -38,7 +40,10 @@ def _parser() -> argparse.ArgumentParser:
         "--work", type=Path, required=True, help="folder for clips, checkpoints and the result"
     )
     parser.add_argument(
-        "--hours", type=float, default=8.0, help="CPU time of training (default: %(default)s)"
+        "--hours",
+        type=float,
+        default=8.0,
+        help="CPU time of training, of all processes together (default: %(default)s)",
     )
     parser.add_argument(
         "--finish-in",
@@ -55,7 +60,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--share", type=float, default=1.0, help="make only this share of the clips, for a trial run"
     )
-    parser.add_argument("--processes", type=int, default=1, help="for generation; training always uses one")
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=min(len(os.sched_getaffinity(0)), MOST_PROCESSES),
+        help="one on each core, to generate and to train (default: the cores, at most %(default)s here); their batches "
+        "add up, and times of the schedule are those of all together",
+    )
     parser.add_argument(
         "--clips-are-made", action="store_true", help="train with the clips there are, generate nothing"
     )
@@ -88,51 +99,6 @@ def _generate(arguments: argparse.Namespace) -> None:
             job.result()
 
 
-def _train(arguments: argparse.Namespace) -> None:
-    import torch
-
-    from .clips import read_recordings
-    from .evaluate import read_held_out, read_manifest
-    from .everyday import COMMON_WORDS
-    from .grammar import vocabulary
-    from .library import ClipLibrary
-    from .model import TrainingModel, tiny_config
-    from .schedule import Schedule
-    from .sounds import SoundTable, make_sounds
-    from .streams import StreamComposer
-    from .tokenizer import Tokenizer, train_tokenizer
-    from .trainer import Trainer, TrainingOptions
-
-    torch.set_num_threads(1)
-    torch.manual_seed(arguments.seed)
-    tokenizer_path = arguments.work / "tokenizer.model"
-    if not tokenizer_path.exists():
-        train_tokenizer(tokenizer_path)
-    tokenizer = Tokenizer(tokenizer_path)
-    library = ClipLibrary(read_recordings(arguments.real / "manifest.jsonl"), arguments.work / "clips")
-    for source, seconds in library.seconds.items():
-        logging.info("%s: %d clips, %.1f min", source, library.counts[source], seconds / 60)
-    sounds_path = arguments.work / "sounds.json"
-    make_sounds((*vocabulary(), *COMMON_WORDS), sounds_path)
-    recordings = read_held_out(arguments.work / "clips")
-    if arguments.eval:
-        recordings += read_manifest(
-            arguments.eval, ("digit", "digit-string", "number-word", "letter", "prompt")
-        )
-    trainer = Trainer(
-        TrainingModel(tiny_config(tokenizer.size)),
-        tokenizer,
-        tokenizer_path,
-        StreamComposer(library, arguments.seed),
-        SoundTable.read(sounds_path),
-        arguments.work,
-        TrainingOptions(seed=arguments.seed, schedule=Schedule(end=60 * arguments.hours)),
-        recordings,
-    )
-    signal.signal(signal.SIGTERM, lambda *_: trainer.stop())
-    trainer.run(arguments.finish_in)
-
-
 def main() -> int:
     """Generate what is missing, then train."""
     arguments = _parser().parse_args()
@@ -146,7 +112,19 @@ def main() -> int:
     except EngineMissingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    _train(arguments)
+    from .run import Run, train
+
+    train(
+        Run(
+            arguments.real,
+            arguments.work,
+            arguments.eval,
+            arguments.seed,
+            arguments.hours,
+            arguments.finish_in,
+        ),
+        arguments.processes,
+    )
     logging.info("done: %s", arguments.work / "export")
     return 0
 

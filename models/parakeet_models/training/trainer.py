@@ -23,6 +23,7 @@ from .evaluate import Recording, evaluate, false_words, noise_recordings
 from .export import write_checkpoint
 from .loss import transducer_loss
 from .model import TrainingModel
+from .parallel import Team
 from .schedule import Schedule
 from .sounds import SoundTable
 from .streams import StreamComposer
@@ -44,7 +45,8 @@ class TrainingOptions:
     checkpoint_every_s: float = 300.0
     evaluate_every_s: float = 1200.0
     schedule: Schedule = field(default_factory=Schedule)
-    """Its times are CPU time, evaluation not counted: wall time would let a busy machine cut the warm start short."""
+    """Its times are CPU time of all processes together, evaluation not counted: wall time would let a busy machine cut
+    the warm start short."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,8 @@ class AveragedWeights:
 class Trainer:
     """Trains one model in `folder`; call `run` again after an interruption and it goes on.
 
-    `recordings` are measured on now and then; they have no say in what is kept.
+    `recordings` are measured on now and then; they have no say in what is kept. In a team every process has a trainer,
+    whose composer must have another seed; the leading one reports, measures and saves.
     """
 
     def __init__(
@@ -151,8 +154,10 @@ class Trainer:
         folder: Path,
         options: TrainingOptions,
         recordings: Sequence[Recording] = (),
+        team: Team | None = None,
     ) -> None:
         self.model = model
+        self.team = team or Team()
         self.tokenizer = tokenizer
         self.tokenizer_path = tokenizer_path
         self.composer = composer
@@ -171,6 +176,7 @@ class Trainer:
         self.elapsed_s = 0.0
         self.audio_s = 0.0
         self.average = AveragedWeights(model, options.average_decay)
+        self._mark = time.process_time()
         self._stopping = False
 
     def stop(self) -> None:
@@ -179,22 +185,30 @@ class Trainer:
 
     @property
     def minutes(self) -> float:
-        """CPU minutes trained so far."""
+        """CPU minutes trained so far, by all processes together."""
         return self.elapsed_s / 60
 
     def train_step(self, batch: Batch) -> Losses:
-        """One optimiser step."""
+        """One optimiser step, together with the team."""
         schedule = self.options.schedule
         losses = compute_losses(self.model, batch, schedule, self.minutes, self.options.fast_emit)
         for group in self.optimiser.param_groups:
             group["lr"] = schedule.rate(self.minutes, self.step)
         self.optimiser.zero_grad()
         losses.total.backward()  # type: ignore[no-untyped-call]
+        now = time.process_time()
+        elapsed_s, audio_s, stops = self.team.share(
+            self.model.parameters(), (now - self._mark, batch.seconds, float(self._stopping))
+        )
+        self._mark = now
+        self.elapsed_s += elapsed_s
+        self.audio_s += audio_s
+        self._stopping = stops > 0  # all of the team at the same step
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
         self.optimiser.step()
-        self.average.update(self.model)
+        if self.team.leads:
+            self.average.update(self.model)
         self.step += 1
-        self.audio_s += batch.seconds
         return losses
 
     def run(self, finish_in: float | None = None) -> None:
@@ -213,12 +227,10 @@ class Trainer:
         batches = iter(self.source)
         checkpointed = evaluated = self.elapsed_s
         window: list[Losses] = []
-        mark = time.process_time()
+        self._mark = time.process_time()
         while self.minutes < self.options.schedule.end and not self._stopping:
             self.source.difficulty = self.options.schedule.difficulty(self.minutes)
             window.append(self.train_step(next(batches)))
-            now = time.process_time()
-            self.elapsed_s, mark = self.elapsed_s + now - mark, now
             if len(window) == 50:
                 self._report(window)
                 window = []
@@ -227,10 +239,14 @@ class Trainer:
                 measure = self.elapsed_s - evaluated > self.options.evaluate_every_s
                 evaluated = self.elapsed_s if measure else evaluated
                 self._checkpoint(measure=measure)
-                mark = time.process_time()
+                self._mark = time.process_time()
         self._checkpoint(measure=not self._stopping)
+        self.team.leave()
 
     def _report(self, window: Sequence[Losses]) -> None:
+        if not self.team.leads:
+            return
+
         def mean(name: str) -> float:
             return float(np.mean([getattr(losses, name) for losses in window]))
 
@@ -256,6 +272,10 @@ class Trainer:
         The last weights are the result, never the best by some recordings: those recordings would then have taken
         part in the training, and their figures would mean little.
         """
+        if added := self.composer.refresh():
+            log.info("%d new shards", added)
+        if not self.team.leads:
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         scores: dict[str, Any] = {
             "steps": self.step,
@@ -283,8 +303,6 @@ class Trainer:
         unfinished = self.folder / "checkpoint.pt.part"
         torch.save(state, unfinished)
         os.replace(unfinished, self.folder / "checkpoint.pt")
-        if added := self.composer.refresh():
-            log.info("%d new shards", added)
 
     def _resume(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -292,6 +310,7 @@ class Trainer:
         if not path.exists():
             batch = next(iter(self.source))
             self.model.initialise(batch.mel)
+            self.team.follow(self.model)
             self.average = AveragedWeights(self.model, self.options.average_decay)
             return
         state = torch.load(path, weights_only=True)
@@ -300,5 +319,6 @@ class Trainer:
         self.optimiser.load_state_dict(state["optimiser"])
         self.step, self.elapsed_s = state["step"], state["elapsed_s"]
         self.audio_s = state["audio_s"]
-        self.composer.reseed(self.options.seed + self.step)  # do not hear the first batches again
+        # Not the first batches again, and others than the team's.
+        self.composer.reseed(self.options.seed + self.step * self.team.size + self.team.rank)
         log.info("resumed at step %d, %.1f min", self.step, self.elapsed_s / 60)
