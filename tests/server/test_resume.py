@@ -27,8 +27,8 @@ from support.sockets import END, Message, cut, read_all, session, wait_until_idl
 from support.speech import spoken_pcm
 
 PCM = spoken_pcm()
-CONTROL = '{"type":"configure","eou_silence_ms":400}'
-"""Once and at its place in the audio: the ends of utterances before it and after it show that."""
+CONTROL = '{"type":"finalize"}'
+"""Once and at its place in the audio: the final that it asks for shows that."""
 STREAMS = int(os.environ.get("RESUME_STREAMS", "3"))
 CUTS = int(os.environ.get("RESUME_CUTS", "8"))
 """The whole trial is RESUME_STREAMS=20 RESUME_CUTS=100 and takes minutes."""

@@ -19,7 +19,7 @@ class Campaign:
     """Owns the tracks, what each says alone, and the runs so far.
 
     Without ``url`` every run gets a fresh server with the bundle ``model`` on ``backend``: memory that one run took
-    would hide what the next one needs.
+    would hide what the next one needs. ``key`` is an API key for the server at ``url``.
     """
 
     def __init__(
@@ -28,12 +28,14 @@ class Campaign:
         load: Load,
         *,
         url: str | None,
+        key: str | None = None,
         model: Path | None,
         backend: BackendChoice = BackendChoice.AUTO,
     ) -> None:
         self._tracks = tracks
         self._load = load
         self._url = url
+        self._key = key
         self._model = model
         self._backend = backend
         self._alone: list[Transcript] = []
@@ -42,7 +44,7 @@ class Campaign:
     def transcribe_alone(self) -> None:
         """To be called once, before the first run. Raises ReferenceFailedError."""
         with self._server(max_streams=1) as probe:
-            self._alone = asyncio.run(transcribe_alone(probe.url, self._tracks))
+            self._alone = asyncio.run(transcribe_alone(probe, self._tracks))
 
     def run(self, streams: int) -> Run:
         """One run with so many streams."""
@@ -54,7 +56,7 @@ class Campaign:
     @contextmanager
     def _server(self, max_streams: int) -> Iterator[Probe]:
         if self._url:
-            yield Probe(self._url, pid=None)
+            yield Probe(self._url, pid=None, key=self._key)
             return
         with tempfile.TemporaryFile("w+") as log:
             try:

@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.protocol import State
 
+from parakeet_live.bench.probe import Probe
 from parakeet_live.bench.tracks import END, Track
 
 OPENING_AT_ONCE = 16
@@ -56,10 +57,16 @@ class LoadStream:
         self._socket: ClientConnection | None = None
         self._reader: asyncio.Task[None] | None = None
 
-    async def open(self, url: str) -> None:
+    async def open(self, server: Probe) -> None:
         """Connect; failure is noted in the log."""
         try:
-            self._socket = await connect(url, compression=None, open_timeout=OPEN_TIMEOUT, max_queue=None)
+            self._socket = await connect(
+                server.url,
+                additional_headers=server.headers,
+                compression=None,
+                open_timeout=OPEN_TIMEOUT,
+                max_queue=None,
+            )
         except (OSError, InvalidHandshake) as error:
             self.log.problem = f"no connection: {error}"
             return
@@ -95,14 +102,14 @@ class LoadStream:
             self.log.problem = f"closed with {socket.close_code} {socket.close_reason}".rstrip()
 
 
-async def open_streams(url: str, tracks: Sequence[Track], count: int) -> list[LoadStream]:
+async def open_streams(server: Probe, tracks: Sequence[Track], count: int) -> list[LoadStream]:
     """``count`` connected streams, the tracks dealt out in turn."""
     streams = [LoadStream(n % len(tracks), tracks[n % len(tracks)]) for n in range(count)]
     door = asyncio.Semaphore(OPENING_AT_ONCE)
 
     async def enter(stream: LoadStream) -> None:
         async with door:
-            await stream.open(url)
+            await stream.open(server)
 
     await asyncio.gather(*map(enter, streams))
     return streams
@@ -125,10 +132,10 @@ async def play(streams: Sequence[LoadStream], starts: Sequence[float]) -> None:
             heapq.heappop(queue)
 
 
-async def play_alone(url: str, track: Track, number: int) -> StreamLog:
+async def play_alone(server: Probe, track: Track, number: int) -> StreamLog:
     """Stream one track as fast as the server takes it, and wait for its end."""
     stream = LoadStream(number, track)
-    await stream.open(url)
+    await stream.open(server)
     for _ in track.frames:
         stream.send_next()
         await asyncio.sleep(0)  # results are read meanwhile

@@ -37,8 +37,11 @@ class Snapshot:
 class Probe:
     """Reads the counters of one server; ``pid`` is None for a server that this machine may not be running."""
 
-    def __init__(self, url: str, pid: int | None) -> None:
+    def __init__(self, url: str, pid: int | None, key: str | None = None) -> None:
+        """``key`` is an API key, where the server wants one."""
         self.url = url
+        self.pid = pid
+        self.headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._process = psutil.Process(pid) if pid is not None else None
 
     def snapshot(self) -> Snapshot:
@@ -75,7 +78,8 @@ class Probe:
         try:
             url = f"{scheme}://{parts.netloc}{STATS_PATH}"
             # Of the two schemes above and no other, hence:
-            with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT) as answer:  # nosec B310
+            request = urllib.request.Request(url, headers=self.headers)  # nosec B310
+            with urllib.request.urlopen(request, timeout=HTTP_TIMEOUT) as answer:  # nosec B310
                 stats: dict[str, Any] = json.load(answer)
         except (URLError, TimeoutError, ValueError):
             return None

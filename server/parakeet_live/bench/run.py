@@ -87,11 +87,11 @@ class Run:
     """Every stream's finals have the texts and word times of its track alone."""
 
 
-async def transcribe_alone(url: str, tracks: Sequence[Track]) -> list[Transcript]:
+async def transcribe_alone(probe: Probe, tracks: Sequence[Track]) -> list[Transcript]:
     """The transcript of each track when it is the only stream, one after the other. Raises ReferenceFailedError."""
     transcripts = []
     for number, track in enumerate(tracks):
-        result = read_log(await play_alone(url, track, number))
+        result = read_log(await play_alone(probe, track, number))
         if result.problem:
             raise ReferenceFailedError(f"a single stream failed: {result.problem}")
         transcripts.append(result.transcript)
@@ -107,7 +107,7 @@ async def measure(
 ) -> Run:
     """Play ``streams`` streams in real time and measure the window after the warm-up."""
     idle_mb = probe.rss_mb()
-    players = await open_streams(probe.url, tracks, streams)
+    players = await open_streams(probe, tracks, streams)
     begin = time.monotonic() + START_SECONDS
     offsets = np.random.default_rng(load.seed).uniform(-START_SECONDS, 0, streams)
     playing = asyncio.create_task(play(players, [begin + float(offset) for offset in offsets]))

@@ -52,7 +52,7 @@ def make_tracks(
     frame_samples = RATE * frame_ms // 1000
     frames = int(np.ceil(seconds * RATE / frame_samples))
     return [
-        encode(_speech(recordings, frames * frame_samples, np.random.default_rng([seed, number])), frame_ms)
+        encode(speak(recordings, frames * frame_samples, np.random.default_rng([seed, number])), frame_ms)
         for number in range(count)
     ]
 
@@ -64,8 +64,8 @@ def encode(samples: Int16, frame_ms: int) -> Track:
     return Track(tuple(frames), frame_ms)
 
 
-def _speech(recordings: Sequence[Int16], samples: int, rng: np.random.Generator) -> Int16:
-    """Recordings in random order with pauses between them, entered at a random place."""
+def speak(recordings: Sequence[Int16], samples: int, rng: np.random.Generator) -> Int16:
+    """int16[samples]: recordings in random order with pauses between them, entered at a random place."""
     parts: list[Int16] = []
     recording = recordings[int(rng.integers(len(recordings)))]
     parts.append(recording[rng.integers(len(recording)) :])

@@ -60,6 +60,9 @@ def bench(
             "Its processor time and memory are not known then.",
         ),
     ] = None,
+    key: Annotated[
+        str | None, typer.Option(envvar="PARAKEET_KEY", help="API key, if the server of --url needs one.")
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Also write every figure to FILE.")
     ] = None,
@@ -100,7 +103,7 @@ def bench(
             frame_ms=frame_ms,
             seed=seed,
         )
-        campaign = Campaign(tracks, load, url=url, model=model, backend=backend)
+        campaign = Campaign(tracks, load, url=url, key=key, model=model, backend=backend)
         notes.print(f"transcribing {len(tracks)} tracks of {load.track_seconds:.0f} s one by one")
         campaign.transcribe_alone()
         if find_max:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,10 +38,12 @@ def server_process(
     *,
     max_streams: int,
     backend: BackendChoice = BackendChoice.AUTO,
+    options: Sequence[str] = (),
     log: IO[str] | None = None,
 ) -> Iterator[ServerProcess]:
-    """Run ``parakeet-live serve`` on a free local port; without ``log`` its standard error is this process's."""
-    options = ["--port", "0", "--log-level", "warning", "--max-streams", str(max_streams)]
+    """Run ``parakeet-live serve`` on a free local port, with further ``options``; without ``log`` its standard error
+    is this process's."""
+    options = ["--port", "0", "--log-level", "warning", "--max-streams", str(max_streams), *options]
     options += ["--backend", backend.value]
     if model:
         options += ["--model", str(model)]

@@ -6,9 +6,10 @@ import asyncio
 from typing import Any, cast
 
 import h11
-from uvicorn._types import ASGISendEvent
+from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 
 from parakeet_live.dialects.messages import CloseCode
 
@@ -16,6 +17,14 @@ LINGER_SECONDS = 10.0
 """After the application is through with a connection, its last bytes have this long to go out."""
 EARLY_BYTES = 64 * 1024
 """Beyond it, and what one reading of the socket brings, nothing is read until the handshake is answered."""
+SMALL_BYTES = 4096
+"""Binary messages up to this size that come together are handed on as one."""
+QUICK_SECONDS = 0.015
+QUICK_READS = 4
+"""So many small readings in a row, each no later than this after the socket was read again, are a client that sends
+hundreds of messages a second."""
+GATHER_SECONDS = 0.02
+"""Its socket is read so often, as if it sent messages of this length."""
 
 
 class UpgradeProtocol(H11Protocol):
@@ -39,6 +48,10 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     prove nothing: a pong waits behind the audio. A connection that ends without a close frame is reported as such (code
     1006), as is one whose client answers no ping. A client that takes nothing cannot keep a socket open. And frames
     that break the protocol end the connection with the right code and without a traceback, whenever they come.
+
+    Hundreds of tiny messages a second cost little more than a few large ones: they are gathered for GATHER_SECONDS and
+    handed on as one. One that begins with a brace stays by itself, because it may be a text message sent as the wrong
+    kind of frame.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -47,6 +60,12 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self._early = b""
         """What came before the handshake was answered."""
         self._linger: asyncio.TimerHandle | None = None
+        self._small: list[bytes] = []
+        """Complete small messages that are not handed on yet; never any between two readings."""
+        self._reading_since = 0.0
+        """When reading was last resumed."""
+        self._quick_reads = 0
+        self._gathering: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self.loop.time()
@@ -56,9 +75,32 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             if len(self._early) > EARLY_BYTES:
                 self.transport.pause_reading()
             return
+        quick = len(data) <= SMALL_BYTES and self._heard_at - self._reading_since < QUICK_SECONDS
+        self._quick_reads = self._quick_reads + 1 if quick else 0
+        self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
         super().data_received(data)
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """The small messages gathered so far, as one."""
+        if self._small:
+            # A fragmented message may have begun.
+            unfinished = self.frames, self.curr_msg_data_type
+            self.frames, self.curr_msg_data_type = self._small, "bytes"
+            self._small = []
+            super().send_receive_event_to_app()
+            self.frames, self.curr_msg_data_type = unfinished
 
     def send_receive_event_to_app(self) -> None:
+        if self.curr_msg_data_type == "bytes" and len(self.frames) == 1:
+            message = self.frames[0]
+            if len(message) <= SMALL_BYTES and message[:1] != b"{":
+                self.frames = []
+                self._small.append(message)
+                return
+        self._hand_on()
         if self.curr_msg_data_type == "text" and not self.close_sent:
             try:
                 b"".join(self.frames).decode()
@@ -69,6 +111,27 @@ class StreamProtocol(WebSocketsSansIOProtocol):
                 self.handle_parser_exception()
                 return
         super().send_receive_event_to_app()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        message = await self.queue.get()
+        if self.read_paused and self.queue.empty() and self._gathering is None:
+            wait = self._heard_at + GATHER_SECONDS - self.loop.time()
+            if self._quick_reads >= QUICK_READS and wait > 0:
+                self._gathering = self.loop.call_later(wait, self._read_on)
+            else:
+                self._read_on()
+        return message
+
+    def _read_on(self) -> None:
+        self._gathering = None
+        if self.read_paused and self.queue.empty():
+            self.read_paused = False
+            self._reading_since = self.loop.time()
+            self.transport.resume_reading()
+
+    def handle_close(self, event: Frame) -> None:
+        self._hand_on()
+        super().handle_close(event)
 
     def handle_parser_exception(self) -> None:
         if self.conn.close_sent is None:
@@ -91,6 +154,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.queue.put_nowait({"type": "websocket.disconnect", "code": CloseCode.ABNORMAL, "reason": ""})
         if self._linger is not None:
             self._linger.cancel()
+        if self._gathering is not None:
+            self._gathering.cancel()
         super().connection_lost(exc)
 
     async def send(self, message: ASGISendEvent) -> None:
@@ -98,7 +163,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.accept" and self._early:
             early, self._early = self._early, b""
             self.transport.resume_reading()
-            super().data_received(early)
+            self._parse(early)
         if message["type"] == "websocket.http.response.body":
             # A refusal completes the handshake too; uvicorn notices only when the socket is closed.
             self.handshake_complete = True
