@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import socket
 import threading
@@ -10,6 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -211,6 +213,54 @@ async def test_a_machine_that_is_too_slow_says_so_at_start(
     assert app.state.lifecycle.capacity.streams == 0
     assert "measured: real-time factor" in caplog.text
     assert "too slow for this model" in caplog.text
+
+
+class SlowableBackend(BackendUnderTest):
+    """As on a machine that gets busy with other work."""
+
+    busy = False
+
+    def step(self, inputs: Sequence[StepInput]) -> list[list[Emission]]:
+        if self.busy:
+            time.sleep(1.0)
+        return super().step(inputs)
+
+
+async def test_a_machine_that_becomes_too_slow_says_so_to_all_whom_it_concerns(random_bundle: Bundle) -> None:
+    backend = SlowableBackend(random_bundle, 2)
+    recognizer = Recognizer(random_bundle, backend, lanes=1, max_batch=1)
+    async with serving(recognizer, Settings(max_streams=2, warm_up=False)) as url:
+        assert await status(url) == (200, "ready")
+        async with connect(url, compression=None, max_queue=None) as client:
+
+            async def talk() -> None:
+                while True:
+                    await client.send(PCM[:3200])
+                    await asyncio.sleep(0.1)
+
+            backend.busy = True
+            talking = asyncio.create_task(talk())
+            warning: dict[str, Any] = {}
+            while warning.get("code") != "lagging":
+                warning = json.loads(await client.recv())
+            assert warning["details"]["lag_ms"] >= 1000
+            await until_status(url, (503, "saturated"))
+            health = (await get(url, "/healthz")).json()
+            assert (health["active_streams"], health["estimated_streams_left"]) == (1, 0)
+            assert "parakeet_live_overloaded 1.0" in (await get(url, "/metrics")).text
+            talking.cancel()
+            backend.busy = False
+            await until_status(url, (200, "ready"))
+            assert (await get(url, "/healthz")).json()["estimated_streams_left"] == 1
+            assert "parakeet_live_overloaded 0.0" in (await get(url, "/metrics")).text
+
+
+async def until_status(url: str, wanted: tuple[int, str]) -> None:
+    for _ in range(600):
+        if await status(url) == wanted:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{await status(url)} 30 s later")
 
 
 @pytest.mark.onnx_only("counts on a step that takes no time")

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 import soundfile
 import soxr
+from websockets.asyncio.client import connect
 
 from parakeet_live.evaluation.endpointing.telephone import encode_mulaw
 from parakeet_models.mel import Float32
 from support.sockets import END, Outcome, cut, session
+from support.speech import spoken_pcm
 from support.wav import wav_file
 
 DATA = Path(__file__).parents[1] / "data"
@@ -128,3 +130,19 @@ async def test_finals_are_readable_on_request(server_url: str) -> None:
     assert [final["formatted"] for final in outcome.of("final")] == ["1982"]
     assert [final["formatted"] for final in plain.of("final")] == [None]
     assert words_of(outcome) == words_of(plain)
+
+
+async def test_text_comes_while_the_stream_goes_on(server_url: str) -> None:
+    """Nothing but audio is sent, and the next sentence only when there is text of the one before."""
+    url = f"{server_url}?no_audio_ms=600000"
+    async with connect(url, compression=None, max_queue=None) as client:
+        sent_ms = 0
+        for number in range(3):
+            audio = spoken_pcm(1, number)
+            for message in cut(audio, 3200):
+                await client.send(message)
+            while True:
+                message = json.loads(await client.recv())
+                if message["type"] == "partial" and message["words"][-1]["start_ms"] >= sent_ms:
+                    break
+            sent_ms += len(audio) // 32
