@@ -45,9 +45,9 @@ async def _run(sessions: int, at_once: int) -> dict[str, Any]:
     rng = random.Random(0)
     audio = speech(3)
     memory: dict[int, float] = {}
+    open_after: dict[int, dict[str, int]] = {}
     # A lost client's session is kept for the window, so it must be short, or the pool would fill with them.
     with trial_server(4 * at_once, "--resume-window-s", "1") as probe:
-        idle = handles(probe)
         visits = [WAYS[number % len(WAYS)] for number in range(sessions)]
         rng.shuffle(visits)
         marks = sorted({0, sessions // 10, sessions // 2, sessions})
@@ -62,15 +62,14 @@ async def _run(sessions: int, at_once: int) -> dict[str, Any]:
             await until_idle(probe)
             await asyncio.sleep(2)
             memory[end] = round(resident(probe), 1)
-        after = handles(probe)
+            open_after[end] = handles(probe)
     first, last = memory[marks[1]], memory[sessions]
     return {
         "sessions": sessions,
         "at_once": at_once,
         "memory_mb_after_sessions": memory,
         "growth_since_first_mark": round(last / first - 1, 4),
-        "idle_before": idle,
-        "idle_after": after,
+        "files_and_threads_after_sessions": open_after,
     }
 
 
