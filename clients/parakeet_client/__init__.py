@@ -32,6 +32,7 @@ from parakeet_client.events import (
     as_message,
 )
 from parakeet_client.files import stream_file
+from parakeet_client.options import Options
 from parakeet_client.stream import Stream, connect
 from parakeet_client.sync import SyncStream, connect_sync
 
@@ -44,6 +45,7 @@ __all__ = [
     "Error",
     "Event",
     "Final",
+    "Options",
     "ParakeetError",
     "Partial",
     "Queued",

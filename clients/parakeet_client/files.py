@@ -8,10 +8,11 @@ import wave
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from os import PathLike
-from typing import Literal
+from typing import Literal, Unpack
 
 from parakeet_client.errors import ConnectionLostError
 from parakeet_client.events import Event
+from parakeet_client.options import Options
 from parakeet_client.stream import Stream, connect
 
 BLOCK_SECONDS = 0.1
@@ -19,13 +20,18 @@ BLOCK_SECONDS = 0.1
 
 
 async def stream_file(
-    path: str | PathLike[str], url: str, *, pace: Literal["live", "fast"] = "live", key: str | None = None
+    path: str | PathLike[str],
+    url: str,
+    *,
+    pace: Literal["live", "fast"] = "live",
+    key: str | None = None,
+    **options: Unpack[Options],
 ) -> AsyncIterator[Event]:
     """Events of a 16-bit PCM WAV file, from the first :class:`Partial` to :class:`Done`.
 
     ``pace="live"`` sends a second of audio per second, ``"fast"`` as much as the server takes; ``key`` is an
-    API key, where the server wants one. Raises ValueError for any other kind of file, and what :func:`connect` and
-    iterating a :class:`Stream` raise.
+    API key, where the server wants one; ``options`` are those of :func:`connect`. Raises ValueError for any other kind
+    of file, and what :func:`connect` and iterating a :class:`Stream` raise.
     """
     try:
         file = wave.open(str(path), "rb")  # noqa: SIM115 - closed below, on every way out
@@ -35,7 +41,12 @@ async def stream_file(
         if file.getsampwidth() != 2:
             raise ValueError(f"{path}: {8 * file.getsampwidth()}-bit samples; {_REMEDY}")
         async with connect(
-            url, encoding="pcm_s16le", sample_rate=file.getframerate(), channels=file.getnchannels(), key=key
+            url,
+            encoding="pcm_s16le",
+            sample_rate=file.getframerate(),
+            channels=file.getnchannels(),
+            key=key,
+            **options,
         ) as stream:
             sender = asyncio.create_task(_send(file, stream, pace))
             try:

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Unpack
 
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
@@ -16,6 +17,7 @@ from parakeet_client import persistence, wire
 from parakeet_client.errors import ConnectionLostError, ParakeetError, RefusedError
 from parakeet_client.events import Ack, Done, Event, Queued, Ready, Reconnected, Reconnecting
 from parakeet_client.journal import Journal
+from parakeet_client.options import Options
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 """Audio that the server has not acknowledged, in bytes: 4 minutes of 16-bit audio at 16 kHz. Then ``send`` waits."""
@@ -74,10 +76,10 @@ class Stream:
         """Drop the current utterance and all audio sent so far; :class:`Cancelled` follows."""
         await self._add(wire.CANCEL)
 
-    async def configure(self, **options: str | int | bool) -> None:
+    async def configure(self, **options: Unpack[Options]) -> None:
         """Change when utterances end, from here on: ``endpointing="dictation"``, ``eou_silence_ms=900`` and so on.
 
-        The names are in the protocol under "Connect". :class:`Configured` follows.
+        ``format`` changes how the finals that follow are made readable. :class:`Configured` follows.
         """
         self._configured = wire.configure(options)
         await self._add(self._configured)
@@ -269,6 +271,7 @@ async def connect(
     reconnect: bool = True,
     on_queued: Callable[[Queued], None] | None = None,
     open_timeout: float = 10.0,
+    **options: Unpack[Options],
 ) -> AsyncIterator[Stream]:
     """Open a session at ``url``, for example ``ws://127.0.0.1:8765/v1/stream``.
 
@@ -277,13 +280,17 @@ async def connect(
     queue while the server is full. With ``reconnect`` the session goes on over another connection when one is lost;
     :class:`Reconnecting` and :class:`Reconnected` say so.
 
-    Raises RefusedError if the server cannot be reached or does not take the session.
+    ``options`` say when utterances end and how finals are made readable: ``endpointing="telephone_digits"``,
+    ``eou_silence_ms=900``, ``format=("numerals", "punctuation")`` and so on, see :class:`Options`.
+
+    Raises RefusedError if the server cannot be reached or does not take the session, TypeError for an option of a
+    name or type that no server knows.
     """
 
     async def dial(url: str) -> tuple[ClientConnection, Ready]:
         return await _dial(url, key, on_queued, open_timeout)
 
-    url = wire.stream_url(url, encoding, sample_rate, channels)
+    url = wire.stream_url(url, encoding, sample_rate, channels, options)
     socket, ready = await dial(url)
     stream = Stream(url, dial, socket, ready, reconnect)
     try:

@@ -9,10 +9,11 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from parakeet_client import wire
 from parakeet_client.events import Event, Queued, Ready
+from parakeet_client.options import Options
 from parakeet_client.stream import Stream, connect
 
 T = TypeVar("T")
@@ -65,8 +66,8 @@ class SyncStream:
         """Drop the current utterance and all audio sent so far; :class:`Cancelled` follows."""
         self._thread.run(self._stream.cancel())
 
-    def configure(self, **options: str | int | bool) -> None:
-        """Change when utterances end, from here on; see :meth:`Stream.configure`."""
+    def configure(self, **options: Unpack[Options]) -> None:
+        """Change when utterances end and how finals are made readable; see :meth:`Stream.configure`."""
         self._thread.run(self._stream.configure(**options))
 
     def end(self) -> None:
@@ -101,6 +102,7 @@ def connect_sync(
     reconnect: bool = True,
     on_queued: Callable[[Queued], None] | None = None,
     open_timeout: float = 10.0,
+    **options: Unpack[Options],
 ) -> Iterator[SyncStream]:
     """Open a session; the arguments and errors are those of :func:`parakeet_client.connect`."""
     thread = _LoopThread()
@@ -113,6 +115,7 @@ def connect_sync(
         reconnect=reconnect,
         on_queued=on_queued,
         open_timeout=open_timeout,
+        **options,
     )
     try:
         stream = thread.run(session.__aenter__())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from websockets.exceptions import InvalidStatus
 
 from parakeet_client.errors import ConnectionLostError, RefusedError, ServerError
 from parakeet_client.events import Ack, Error, Event, Queued, Ready, parse, understand
+from parakeet_client.options import as_fields, as_query
 
 FINALIZE = '{"type":"finalize"}'
 CANCEL = '{"type":"cancel"}'
@@ -27,17 +30,24 @@ PING_TIMEOUT_SECONDS = 120.0
 Buffer = bytes | bytearray | memoryview
 
 
-def stream_url(url: str, encoding: str | None, sample_rate: int | None, channels: int | None) -> str:
-    """``url`` with the stated format added to its query; None states nothing."""
-    stated = {"encoding": encoding, "sample_rate": sample_rate, "channels": channels}
-    query = urlencode({name: value for name, value in stated.items() if value is not None})
+def stream_url(
+    url: str,
+    encoding: str | None,
+    sample_rate: int | None,
+    channels: int | None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """``url`` with the stated format and ``options`` added to its query; None states nothing."""
+    audio = {"encoding": encoding, "sample_rate": sample_rate, "channels": channels}
+    stated = {name: value for name, value in audio.items() if value is not None}
+    query = urlencode({**stated, **as_query(options)}, safe=",")
     parts = urlsplit(url)
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, query)))))
 
 
-def configure(options: Mapping[str, str | int | bool]) -> str:
-    """The message that changes when utterances end."""
-    return json.dumps({"type": "configure", **options})
+def configure(options: Mapping[str, Any]) -> str:
+    """The message that changes when utterances end, and how finals are made readable."""
+    return json.dumps({"type": "configure", **as_fields(options)})
 
 
 def frames(audio: Buffer) -> Iterator[memoryview]:

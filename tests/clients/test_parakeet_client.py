@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import socket
 import wave
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import websockets.asyncio.server as websocket_server
 
 from parakeet_client import (
+    Configured,
     ConnectionLostError,
     Done,
     Error,
     Event,
     Final,
+    Options,
     Partial,
     RefusedError,
     ServerError,
@@ -182,6 +185,90 @@ async def test_a_server_of_another_kind() -> None:
             await transcribe(url, PCM)
 
 
+# Options
+
+OPTIONS = Options(
+    endpointing="telephone_digits", eou_silence_ms=900, vad=False, format=("punctuation", "numerals")
+)
+
+
+def in_force(endpointing: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(endpointing[name] for name in ("preset", "eou_silence_ms", "silence_ms", "vad"))
+
+
+async def test_options_are_stated_by_name_and_changed_by_name(babble_url: str) -> None:
+    async with connect(babble_url, **OPTIONS) as stream:
+        assert in_force(stream.ready.endpointing) == ("telephone_digits", 900, 1_800, False)
+        assert set(stream.ready.format) == {"punctuation", "numerals"}
+        await stream.configure(endpointing="dictation", silence_ms=5_000, format="numerals")
+        assert isinstance(changed := await stream.receive(), Configured)
+        assert in_force(changed.endpointing) == ("dictation", 2_000, 5_000, True)
+        assert list(changed.format) == ["numerals"]
+        await stream.configure(format=())
+        assert isinstance(changed := await stream.receive(), Configured)
+        assert in_force(changed.endpointing) == ("dictation", 2_000, 5_000, True)
+        assert list(changed.format) == []
+
+
+def test_the_blocking_twin_takes_the_same_options(babble_url: str) -> None:
+    with connect_sync(babble_url, **OPTIONS) as stream:
+        assert in_force(stream.ready.endpointing) == ("telephone_digits", 900, 1_800, False)
+        stream.configure(endpointing="command")
+        assert isinstance(changed := stream.receive(), Configured)
+        assert changed.endpointing["preset"] == "command"
+
+
+async def test_a_file_takes_the_same_options(babble_url: str, tmp_path: Path) -> None:
+    path = write_wav(tmp_path / "a.wav")
+    raw = [event async for event in stream_file(path, babble_url, pace="fast")]
+    readable = [event async for event in stream_file(path, babble_url, pace="fast", format="punctuation")]
+    assert all(event.formatted is None for event in raw if isinstance(event, Final))
+    assert all(event.formatted for event in readable if isinstance(event, Final) and event.text)
+    assert any(isinstance(event, Final) and event.text for event in readable)
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"end_pointing": "dictation"}, "possible are endpointing"),
+        ({"eou_silence_ms": "900"}, "whole number"),
+        ({"eou_silence_ms": 0.9}, "whole number"),
+        ({"silence_ms": True}, "whole number"),
+        ({"vad": "no"}, "True or False"),
+        ({"endpointing": 3}, "a string"),
+        ({"format": ["numerals", 1]}, "sequence of strings"),
+        ({"format": None}, "sequence of strings"),
+    ],
+)
+async def test_options_of_another_name_or_type_are_errors_here(
+    babble_url: str, options: dict[str, Any], remedy: str
+) -> None:
+    with pytest.raises(TypeError, match=remedy):
+        async with connect(unused_url(), **options):
+            pass
+    async with connect(babble_url) as stream:
+        with pytest.raises(TypeError, match=remedy):
+            await stream.configure(**options)
+        await stream.end()
+        assert [event async for event in stream] == [Done(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"endpointing": "opera"}, "conversation"),
+        ({"eou_silence_ms": 70_000}, "60000"),
+        ({"format": "roman"}, "numerals"),
+    ],
+)
+async def test_what_is_possible_is_what_the_server_says(
+    babble_url: str, options: dict[str, Any], remedy: str
+) -> None:
+    with pytest.raises(RefusedError, match=remedy):
+        async with connect(babble_url, **options):
+            pass
+
+
 # Files
 
 
@@ -227,6 +314,10 @@ def test_the_url_keeps_its_query() -> None:
     assert stream_url("ws://h/v1/stream", None, None, None) == "ws://h/v1/stream"
     assert stream_url("ws://h/v1/stream?a=b", "mulaw", 8000, None) == (
         "ws://h/v1/stream?a=b&encoding=mulaw&sample_rate=8000"
+    )
+    options = {"vad": False, "eou_silence_ms": 900, "format": ["numerals", "punctuation"]}
+    assert stream_url("ws://h/v1/stream?a=b", None, None, 1, options) == (
+        "ws://h/v1/stream?a=b&channels=1&vad=false&eou_silence_ms=900&format=numerals,punctuation"
     )
 
 

@@ -137,6 +137,18 @@ def test_the_benchmark_of_ends_of_utterance(tmp_path: Path) -> None:
     assert "words on both sides" in refuse(*arguments[:2], "--kind", "digit", "--endpointing", "--quick")
 
 
+def test_transcribe_ends_turns_as_the_flags_say(tmp_path: Path) -> None:
+    samples, rate = soundfile.read(STRING, dtype="float32")
+    pause = np.zeros(rate, np.float32)
+    twice = tmp_path / "twice.wav"
+    soundfile.write(twice, np.concatenate([samples, pause, samples, pause]), rate)
+    assert succeed("transcribe", twice, "--endpointing", "command").splitlines() == ["one nine eight two"] * 2
+    flags = ("--endpointing", "command", "--eou-silence-ms", "3000", "--silence-ms", "3000")
+    assert succeed("transcribe", twice, *flags).splitlines() == ["one nine eight two one nine eight two"]
+    assert "conversation" in succeed("transcribe", "--help")
+    assert "less than or equal to 60000" in refuse("transcribe", twice, "--silence-ms", "70000")
+
+
 # transcribe: formats, files and errors, with a small random network
 
 

@@ -56,6 +56,14 @@ def test_events_as_json_lines(server_url: str) -> None:
     assert {"partial", "final", "done"} <= {event["type"] for event in events}
 
 
+def test_turns_end_as_the_flags_say(server_url: str) -> None:
+    twice = pcm() + bytes(32_000) + pcm() + bytes(64_000)
+    flags = ("-", "--url", server_url, "--format", "numerals")
+    assert listen(twice, *flags, "--endpointing", "command").stdout == b"1982\n1982\n"
+    one = ("--endpointing", "command", "--eou-silence-ms", "3000", "--silence-ms", "3000", "--no-vad")
+    assert listen(twice, *flags, *one).stdout == b"19821982\n"
+
+
 def test_server_of_its_own() -> None:
     ran = listen(pcm(), "-", "--model", "tiny-en")
     assert b"max_streams" not in ran.stderr  # one stream is what it is started for
@@ -90,6 +98,7 @@ def test_ctrl_c_still_brings_the_last_words(server_url: str) -> None:
         (["--sample-rate", "8000"], "the source is `-`"),
         (["-", "--url", "ws://127.0.0.1:9/v1/stream"], "cannot connect"),
         (["-", "--url", "ws://127.0.0.1:9/v1/stream", "--endpointing", "opera"], "conversation"),
+        (["-", "--url", "ws://127.0.0.1:9/v1/stream", "--silence-ms", "long"], "integer"),
     ],
 )
 def test_wrong_use_names_the_remedy(options: list[str], remedy: str) -> None:

@@ -18,6 +18,7 @@ from parakeet_client import (
     Error,
     Event,
     Final,
+    Options,
     ParakeetError,
     Partial,
     ServerWarning,
@@ -28,7 +29,17 @@ from parakeet_client import (
 from parakeet_client.sources import PIPE_EXAMPLE, MicrophoneError, microphone, read_pipe
 from parakeet_live.cli.bundles import ModelOption
 from parakeet_live.cli.console import fail, notes, report_error
-from parakeet_live.session.endpoint_config import Preset
+from parakeet_live.cli.turn_options import (
+    EndpointingOption,
+    EouHoldOption,
+    EouSilenceOption,
+    FormatOption,
+    MaxUtteranceOption,
+    SilenceHoldOption,
+    SilenceOption,
+    VadOption,
+    as_options,
+)
 from parakeet_live.web.process import ServerStartError, server_process
 
 INTERRUPTED = 130
@@ -61,9 +72,14 @@ def listen(
     device: Annotated[
         str | None, typer.Option(help="Microphone, by name or number: `python -m sounddevice` lists them.")
     ] = None,
-    endpointing: Annotated[
-        Preset | None, typer.Option(help="How long a pause ends a turn. Default: conversation.")
-    ] = None,
+    formatting: FormatOption = "",
+    endpointing: EndpointingOption = None,
+    eou_silence_ms: EouSilenceOption = None,
+    eou_hold_ms: EouHoldOption = None,
+    silence_ms: SilenceOption = None,
+    silence_hold_ms: SilenceHoldOption = None,
+    max_utterance_ms: MaxUtteranceOption = None,
+    vad: VadOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Every event as one line of JSON on standard output.")
     ] = False,
@@ -86,6 +102,16 @@ def listen(
         fail(f"standard input is a terminal; pipe audio into it, for example: {PIPE_EXAMPLE}")
     if source is None and (encoding or sample_rate or channels):
         fail("--encoding, --sample-rate and --channels are about piped audio; for that the source is `-`")
+    options = as_options(
+        endpointing=endpointing,
+        eou_silence_ms=eou_silence_ms,
+        eou_hold_ms=eou_hold_ms,
+        silence_ms=silence_ms,
+        silence_hold_ms=silence_hold_ms,
+        max_utterance_ms=max_utterance_ms,
+        vad=vad,
+        format=formatting or None,
+    )
     try:
         audio = read_pipe(sys.stdin.buffer) if source else microphone(_device(device))
         with ExitStack() as stack:
@@ -93,7 +119,7 @@ def listen(
                 notes.print("starting a server…", style="dim")
                 url = stack.enter_context(server_process(model, max_streams=1)).url
             listening = _Listening(audio, _Printer(as_json))
-            asyncio.run(listening.run(_with_query(url, endpointing), key, encoding, sample_rate, channels))
+            asyncio.run(listening.run(url, key, encoding, sample_rate, channels, options))
     except ServerStartError as error:
         fail(f"{error}; the lines above say why")
     except (ParakeetError, MicrophoneError) as error:
@@ -106,12 +132,6 @@ def _device(device: str | None) -> str | int | None:
     return int(device) if device and device.isdecimal() else device
 
 
-def _with_query(url: str, endpointing: Preset | None) -> str:
-    if endpointing is None:
-        return url
-    return f"{url}{'&' if '?' in url else '?'}endpointing={endpointing.value}"
-
-
 class _Listening:
     """One session: audio in until it ends or Ctrl-C, events out until the last."""
 
@@ -120,10 +140,16 @@ class _Listening:
         self._printer = printer
 
     async def run(
-        self, url: str, key: str | None, encoding: str | None, sample_rate: int | None, channels: int | None
+        self,
+        url: str,
+        key: str | None,
+        encoding: str | None,
+        sample_rate: int | None,
+        channels: int | None,
+        options: Options,
     ) -> None:
         async with connect(
-            url, key=key, encoding=encoding, sample_rate=sample_rate, channels=channels
+            url, key=key, encoding=encoding, sample_rate=sample_rate, channels=channels, **options
         ) as stream:
             sender = asyncio.create_task(self._send(stream))
             receiver = asyncio.create_task(self._receive(stream))
@@ -182,7 +208,7 @@ class _Printer:
             self._in_place(event.text)
         elif isinstance(event, Final) and event.text:
             self._in_place("")
-            print(event.text, flush=True)
+            print(event.text if event.formatted is None else event.formatted, flush=True)
         elif isinstance(event, Error | ServerWarning):
             report_error(event.message)
 

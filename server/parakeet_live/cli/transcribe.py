@@ -19,8 +19,20 @@ from rich.progress import Progress, TaskID
 from parakeet_live.audio.files import RATE, AudioFileError, describe, read_blocks
 from parakeet_live.cli.bundles import BackendOption, ModelOption, choose_bundle, start_transcriber
 from parakeet_live.cli.console import fail, progress_bar, report_error
+from parakeet_live.cli.turn_options import (
+    EndpointingOption,
+    EouHoldOption,
+    EouSilenceOption,
+    FormatOption,
+    MaxUtteranceOption,
+    SilenceHoldOption,
+    SilenceOption,
+    VadOption,
+    endpointing_config,
+)
 from parakeet_live.engine.backends import BackendChoice
 from parakeet_live.formatting import FinalFormatter, UnknownFormatterError, make_final_formatter, split_names
+from parakeet_live.session.endpoint_config import EndpointingConfig
 from parakeet_live.session.events import Done, Final
 from parakeet_live.transcripts import to_json, to_srt, to_text, to_vtt
 
@@ -84,15 +96,14 @@ def transcribe(
             help="Write FILE's result to DIR/FILE.txt (or .json, .srt, .vtt) instead of standard output.",
         ),
     ] = None,
-    formatting: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="NAME,...",
-            help="Readable text: numerals (numbers as digits), punctuation (sentence case and a final mark), "
-            "or both. JSON has it beside the raw text.",
-        ),
-    ] = "",
+    formatting: FormatOption = "",
+    endpointing: EndpointingOption = None,
+    eou_silence_ms: EouSilenceOption = None,
+    eou_hold_ms: EouHoldOption = None,
+    silence_ms: SilenceOption = None,
+    silence_hold_ms: SilenceHoldOption = None,
+    max_utterance_ms: MaxUtteranceOption = None,
+    vad: VadOption = None,
     model: ModelOption = None,
     backend: BackendOption = BackendChoice.AUTO,
 ) -> None:
@@ -102,6 +113,15 @@ def transcribe(
     """
     ending = _chosen_format(txt=as_text, json=as_json, srt=as_srt, vtt=as_vtt)
     targets = _targets(files, ending, output)
+    config = endpointing_config(
+        endpointing=endpointing,
+        eou_silence_ms=eou_silence_ms,
+        eou_hold_ms=eou_hold_ms,
+        silence_ms=silence_ms,
+        silence_hold_ms=silence_hold_ms,
+        max_utterance_ms=max_utterance_ms,
+        vad=vad,
+    )
     bundle = choose_bundle(model)
     language = bundle.manifest.languages[0]
     try:
@@ -114,7 +134,7 @@ def transcribe(
     for index, name in enumerate(files):
         try:
             transcript = _transcribe(
-                transcriber, name, make_final_formatter(split_names(formatting), language)
+                transcriber, name, config, make_final_formatter(split_names(formatting), language)
             )
         except AudioFileError as error:
             report_error(str(error))
@@ -159,12 +179,14 @@ def _targets(files: Sequence[str], ending: str, output: Path | None) -> list[Pat
     return targets
 
 
-def _transcribe(transcriber: Transcriber, name: str, formatter: FinalFormatter | None) -> Transcript:
+def _transcribe(
+    transcriber: Transcriber, name: str, endpointing: EndpointingConfig, formatter: FinalFormatter | None
+) -> Transcript:
     with _as_file(name) as path, progress_bar() as progress:
         task = progress.add_task("standard input" if name == STDIN else name, total=describe(path).seconds)
         finals: list[Final] = []
         audio_ms = 0
-        for event in transcriber.stream(_counted(read_blocks(path), progress, task)):
+        for event in transcriber.stream(_counted(read_blocks(path), progress, task), endpointing):
             if isinstance(event, Final):
                 finals.append(event)
             elif isinstance(event, Done):
