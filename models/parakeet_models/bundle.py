@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -20,7 +20,8 @@ from parakeet_models.packages import PACKAGE_SUFFIX, CoremlPackages
 
 MANIFEST_NAME = "manifest.json"
 EMBEDDED_NAME = "tiny-en"
-FORMAT_VERSION = 1
+FORMAT_VERSION: Final = 2
+"""Since 2, ONNX encoders keep keys in the layout of values. Core ML packages of format 1 are those of format 2."""
 
 Role = Literal["encoder", "prediction", "joint", "tokenizer", "model_card"]
 Runtime = Literal["onnx", "coreml"]
@@ -135,7 +136,7 @@ class ModelInfo(_Strict):
 class Manifest(ModelInfo):
     """What ``manifest.json`` holds."""
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = FORMAT_VERSION
     runtime: Runtime = "onnx"
     weights: Precision = "fp32"
     parity: Parity | None = None
@@ -222,21 +223,23 @@ class Bundle:
         return self.manifest.coreml
 
 
-def load_bundle(directory: Path) -> Bundle:
+def load_bundle(directory: Path, *, any_format: bool = False) -> Bundle:
     """Read and verify a bundle: manifest fields, presence, size and sha256 of every file.
+
+    ``any_format`` lets graphs pass that this version can convert, but not run.
 
     Raises:
         BundleError: with the reason and the remedy.
     """
     directory = Path(directory)
-    manifest = read_manifest(directory)
+    manifest = read_manifest(directory, any_format=any_format)
     for file in manifest.files:
         _verify_file(directory, file)
     return Bundle(directory, manifest)
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """The manifest of a bundle, without a look at its files.
+def read_manifest(directory: Path, *, any_format: bool = False) -> Manifest:
+    """The manifest of a bundle, without a look at its files; ``any_format`` as in :func:`load_bundle`.
 
     Raises:
         BundleError: with the reason and the remedy.
@@ -251,12 +254,21 @@ def read_manifest(directory: Path) -> Manifest:
     except (OSError, UnicodeDecodeError) as error:
         raise BundleError(f"{path}: cannot be read ({error}); copy the bundle again") from error
     try:
-        return Manifest.model_validate_json(text)
+        manifest = Manifest.model_validate_json(text)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, e['loc'])) or 'manifest'}: {e['msg']}" for e in error.errors()
         )
         raise BundleError(f"{path}: not a valid manifest of format {FORMAT_VERSION}: {problems}") from None
+    if manifest.runtime == "onnx" and manifest.format < FORMAT_VERSION and not any_format:
+        unfolds = manifest.weights in ("fp32", "fp16")
+        source = f"{directory} or the checkpoint" if unfolds else "the checkpoint"
+        raise BundleError(
+            f"{directory}: its graphs are of format {manifest.format}, this version runs format {FORMAT_VERSION}; "
+            f"convert {source} again: "
+            f"parakeet-live models convert SOURCE --precision {manifest.weights} --out NEW_DIR"
+        )
+    return manifest
 
 
 def embedded_bundle() -> Bundle:
@@ -292,8 +304,8 @@ def encoder_inputs(layers: int) -> list[str]:
 
 def encoder_outputs(layers: int) -> list[str]:
     """Output names of the encoder graph, in order."""
-    fixed = ["encoded", "new_stage1", "new_stage2"]
-    return fixed + [f"new_{cache}_{layer}" for cache in ("key", "value", "conv") for layer in range(layers)]
+    fixed = ["encoded", "new_stage1", "new_stage2", "new_rows"]
+    return fixed + [f"new_conv_{layer}" for layer in range(layers)]
 
 
 def _verify_file(directory: Path, file: BundleFile) -> None:

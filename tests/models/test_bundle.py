@@ -45,7 +45,9 @@ def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     ("change", "message"),
     [
         (lambda m: m.pop("geometry"), "geometry"),
-        (lambda m: m.update(format=2), "format"),
+        (lambda m: m.update(format=3), "format"),
+        (lambda m: m.update(format=1), "convert .*copy or the checkpoint again: .* --precision fp16 --out"),
+        (lambda m: m.update(format=1, weights="int8"), "convert the checkpoint again: .* --precision int8"),
         (lambda m: m.update(colour="red"), "colour"),
         (lambda m: m["mel"].update(bins=80), "mel.bins 80"),
         (lambda m: m["tokens"].update(blank=3), "tokens.blank 3"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from parakeet_live.cli import app
 from parakeet_live.demo import RECORDING
-from parakeet_models.bundle import Bundle, load_bundle
+from parakeet_models.bundle import Bundle, embedded_bundle, load_bundle
 from parakeet_models.export import ConvertError, from_random_weights
 from parakeet_models.random_weights import EmissionRate, train_random_tokenizer
 
@@ -75,6 +77,18 @@ def test_one_source(tmp_path: Path) -> None:
         result = run("models", "convert", *arguments, "--out", tmp_path / "bundle")
         assert result.exit_code == 1
         assert "give either SOURCE or --random-weights SIZE" in result.stderr
+
+
+def test_a_bundle_of_an_older_format_is_converted(tmp_path: Path) -> None:
+    old = Path(shutil.copytree(embedded_bundle().directory, tmp_path / "old"))
+    manifest = json.loads((old / "manifest.json").read_text())
+    (old / "manifest.json").write_text(json.dumps(manifest | {"format": 1}))
+    refused = run("transcribe", RECORDING, "--model", old)
+    assert refused.exit_code == 1
+    assert "parakeet-live models convert SOURCE --precision fp16 --out" in refused.stderr
+    result = run("models", "convert", old, "--precision", "fp32", "--out", tmp_path / "new")
+    assert result.exit_code == 0, result.output
+    assert load_bundle(tmp_path / "new").manifest.format == 2
 
 
 def test_a_broken_archive_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -22,20 +22,22 @@ GEOMETRY = Geometry(
 SLOTS, FRAMES = 6, 4
 
 
-def outputs(caches: EncoderCaches, slots: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+def outputs(
+    caches: EncoderCaches, slots: np.ndarray, seed: int, frames: int = FRAMES
+) -> dict[str, np.ndarray]:
     """Random new caches, shaped as the encoder returns them."""
     rng = np.random.default_rng(seed)
-    new = {}
-    for name, value in caches.read(slots).items():
-        shape = list(value.shape)
-        if name in ("position", "valid"):
-            continue
-        if name.startswith("key"):
-            shape[4] = FRAMES
-        if name.startswith("value"):
-            shape[3] = FRAMES
-        new[name] = rng.standard_normal(shape).astype(np.float32)
-    return new
+    shapes = {
+        name: value.shape for name, value in caches.read(slots).items() if name.startswith(("stage", "conv"))
+    }
+    heads, size = GEOMETRY.heads, GEOMETRY.head_size
+    shapes["rows"] = (len(slots), GEOMETRY.layers * 2 * heads, 1, frames, size)
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def ring_name(index: int) -> str:
+    """What the ring is called that gets the heads of this place among the new rows."""
+    return f"{('key', 'value')[index % 2]}_{index // 2}"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_in_place_or_copied_the_same_numbers() -> None:
     caches = EncoderCaches(GEOMETRY, SLOTS)
     for step in range(5):
         for slots in (np.array([0, 1, 2]), np.array([5, 3])):
-            caches.write(slots, FRAMES, outputs(caches, slots, step))
+            caches.write(slots, outputs(caches, slots, step))
     picked = np.array([1, 2, 3])
     seen = caches.read(rows_of(picked))
     copied = caches.read(picked)
@@ -63,18 +65,25 @@ def test_in_place_or_copied_the_same_numbers() -> None:
         assert np.array_equal(value, copied[name]), name
 
 
-def test_ring_holds_the_newest_frames() -> None:
+@pytest.mark.parametrize("steps", [[2], [4, 4], [2, 4], [6], [4, 6], [4, 8], [2, 16], [2, 2, 2, 2, 4]])
+def test_rings_hold_the_newest_frames(steps: list[int]) -> None:
     caches, slots = EncoderCaches(GEOMETRY, SLOTS), np.array([4, 1])
-    written = [outputs(caches, slots, step) for step in range(2)]
+    # Row 1 is two frames further, so that the rows wrap at different steps.
+    ahead = outputs(caches, slots[1:], 99, frames=2)
+    caches.write(slots[1:], ahead)
+    written = [outputs(caches, slots, seed, frames) for seed, frames in enumerate(steps)]
     for new in written:
-        caches.write(slots, FRAMES, new)
-    found = caches.read(slots)
-    assert found["position"].tolist() == [2, 2]
-    assert found["valid"].tolist() == [6, 6]
-    frames = np.concatenate([new["value_1"] for new in written], axis=3)
-    assert np.array_equal(found["value_1"][..., 2:, :], frames[..., 2:6, :])
-    assert np.array_equal(found["value_1"][..., :2, :], frames[..., 6:, :])
-    assert np.array_equal(found["conv_0"], written[1]["conv_0"])
+        caches.write(slots, new)
+    found, left = caches.read(slots), GEOMETRY.attention_left
+    for row, first in enumerate(([], [ahead["rows"][0]])):
+        frames = np.concatenate([*first, *(new["rows"][row] for new in written)], axis=2)
+        count = frames.shape[2]
+        kept = min(count, left)
+        assert (found["position"][row], found["valid"][row]) == (count % left, kept)
+        places = np.arange(count - kept, count) % left
+        for index, expected in enumerate(np.split(frames[..., count - kept :, :], 2 * GEOMETRY.layers)):
+            assert np.array_equal(found[ring_name(index)][row][..., places, :], expected)
+    assert np.array_equal(found["conv_0"], written[-1]["conv_0"])
     assert not caches.read(np.array([0]))["key_0"].any()
     caches.reset(4)
     assert not any(value.any() for value in caches.read(slice(4, 5)).values())

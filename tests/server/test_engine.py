@@ -237,6 +237,12 @@ async def test_finalize_always_answers_and_the_stream_goes_on(random_bundle: Bun
     assert events[-1].audio_ms == len(AUDIO) // 16
 
 
+@pytest.mark.onnx_only("workers give out room as streams come")
+def test_more_streams_than_memory_has_room_for(random_bundle: Bundle) -> None:
+    with pytest.raises(EngineError, match=r"no memory for 1000000000 streams .* max_streams"):
+        BackendUnderTest(random_bundle, 10**9)
+
+
 @pytest.mark.onnx_only("the packages have a batch of one")
 def test_batch_rows_of_any_age_and_size_are_bit_equal_to_running_alone(random_bundle: Bundle) -> None:
     rng = np.random.default_rng(1)

@@ -36,8 +36,8 @@ class EncoderGraph(nn.Module):
         layers = self.streaming.config.layers
         fixed, caches = inputs[:7], inputs[7:]
         keys, values, conv = (list(caches[i * layers : (i + 1) * layers]) for i in range(3))
-        out, stage1, stage2, *new = self.streaming(*fixed, keys, values, conv)
-        return (out, stage1, stage2, *new[0], *new[1], *new[2])
+        *new, conv = self.streaming(*fixed, keys, values, conv)
+        return (*new, *conv)
 
 
 class PredictionGraph(nn.Module):
@@ -110,12 +110,7 @@ def export_graphs(network: ParakeetNetwork, directory: Path, *, precision: Preci
     inputs, outputs = encoder_inputs(config.layers), encoder_outputs(config.layers)
     dynamic = {name: {0: "batch"} for name in (*inputs, *outputs)}
     dynamic["mel"][1] = "mel_frames"
-    for name in outputs:
-        if name.startswith("new_key_"):
-            dynamic[name][4] = "frames"
-        if name.startswith("new_value_"):
-            dynamic[name][3] = "frames"
-    dynamic["encoded"][1] = "frames"
+    dynamic["encoded"][1] = dynamic["new_rows"][3] = "frames"
     row = {0: "batch"}
 
     def write(name: str, module: nn.Module, example: tuple[Tensor, ...], **names: object) -> None:

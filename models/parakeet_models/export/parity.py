@@ -112,7 +112,7 @@ class GraphEncoder(StreamingEncoder):
         flat = [t for value in inputs for t in (value if isinstance(value, list) else [value])]
         feed = dict(zip(encoder_inputs(layers), (t.numpy() for t in flat), strict=True))
         found = [torch.from_numpy(array) for array in self.session.run(encoder_outputs(layers), feed)]
-        return (*found[:3], *(found[3 + i * layers : 3 + (i + 1) * layers] for i in range(3)))
+        return (*found[:-layers], found[-layers:])
 
 
 def encoder_difference(
@@ -137,7 +137,7 @@ def encoder_difference(
         # Row r begins at step r: until then it is on its first step again and again.
         begin = torch.tensor([SUBSAMPLING_FACTOR if index <= row else 0 for row in range(PARITY_ROWS)])
         end = torch.full((PARITY_ROWS,), mel_frames)
-        found, _, stage2, _, _, conv = graph(
+        found, _, stage2, _, conv = graph(
             mel, begin, end, state.position, state.valid, state.stage1, state.stage2,
             state.keys, state.values, state.conv,
         )  # fmt: skip

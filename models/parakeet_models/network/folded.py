@@ -42,46 +42,47 @@ class FoldedLayer(nn.Module):
         mask: Tensor,
         by_head: Tensor,
         windows: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """x [B, n, d_model]; rings ``keys`` [B, heads, 1, head_size, left], ``values`` [B, heads, 1, left, head_size];
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """x [B, n, d_model]; rings ``keys`` and ``values`` [B, heads, 1, left, head_size];
         ``rows`` int64[heads, B * n, left + n]; ``mask`` [B, 1, n, 1, left + n]; ``by_head`` is (heads, B, n, 1, -1);
         ``windows`` int64[n, kernel]: the frames of [conv cache | new frames] that each new frame is convolved from.
 
-        Returns x, new keys [B, heads, 1, head_size, n] and values [B, heads, 1, n, head_size], the new conv cache.
+        Returns x, the new rows of the rings [B, 2 * heads, 1, n, head_size], keys first, and the new conv cache.
         """
         source = self.source
         x = x + self.half1(F.silu(source.feed_forward1.linear1(source.norm_feed_forward1(x))))
-        y, k, v = self.attend(source.norm_self_att(x), keys, values, rows, mask, by_head)
+        y, new_rows = self.attend(source.norm_self_att(x), keys, values, rows, mask, by_head)
         x = x + y
         y, new_conv = self.convolve(source.norm_conv(x), conv, windows)
         x = x + y
         x = x + self.half2(F.silu(source.feed_forward2.linear1(source.norm_feed_forward2(x))))
-        return source.norm_out(x), k, v, new_conv
+        return source.norm_out(x), new_rows, new_conv
 
     def attend(
         self, x: Tensor, keys: Tensor, values: Tensor, rows: Tensor, mask: Tensor, by_head: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor]:
         """Attention over [ring | new frames]; the ring is never copied, projected or shifted."""
         left = values.shape[3]
-        q, k, v = self.qkv(x).split(self.heads * self.head_size, dim=-1)
-        one_query = (0, -1, self.heads, 1, self.head_size)
-        with_u = reshape(q + self.bias_u, *one_query).transpose(1, 2)
+        width = self.heads * self.head_size
+        q, kv = self.qkv(x).split([width, 2 * width], dim=-1)
+        with_u = reshape(q + self.bias_u, 0, -1, self.heads, self.head_size, 1).transpose(1, 2)
         # Positions are the same for every row, so heads lead and all rows of the batch share one product a head.
         with_v = reshape(q + self.bias_v, 0, -1, self.heads, self.head_size).permute(2, 0, 1, 3)
         with_v = reshape(with_v, 0, -1, self.head_size)
-        k = reshape(k, *one_query).permute(0, 2, 3, 4, 1)
-        v = reshape(v, *one_query).permute(0, 2, 3, 1, 4)
+        kv = reshape(kv, 0, -1, 2 * self.heads, 1, self.head_size).permute(0, 2, 3, 1, 4)
+        k, v = kv.split(self.heads, dim=1)
         # The relative shift and the rotation of the ring are one gather: row r of the table is distance
         # ``farthest - r``, and ``rows`` holds r for every (query, key).
         by_position = torch.gather(torch.matmul(with_v, self.positions), 2, rows)
         by_position = Reshape.apply(by_position, by_head).transpose(0, 1)
-        # One product a query, [B, heads, n, 1, ...]: a product of one row reads the ring where it is, larger ones
+        # One product a query, [B, heads, n, ...]: a product with one vector reads the ring where it is, larger ones
         # repack it first, which costs more than reading it again for the next query.
-        by_content = torch.cat([torch.matmul(with_u, keys), torch.matmul(with_u, k)], 4)
+        by_content = torch.cat([torch.matmul(keys, with_u), torch.matmul(k, with_u)], 3)
+        by_content = reshape(by_content, 0, 0, 0, 1, -1)
         weights = torch.softmax(by_content + by_position + mask, -1)
         y = torch.matmul(weights[..., :left], values) + torch.matmul(weights[..., left:], v)
         y = reshape(y.transpose(1, 2), 0, -1, self.heads * self.head_size)
-        return self.source.self_attn.linear_out(y), k, v
+        return self.source.self_attn.linear_out(y), kv
 
     def convolve(self, x: Tensor, conv: Tensor, windows: Tensor) -> tuple[Tensor, Tensor]:
         """The causal convolution module; returns its output and the new cache."""

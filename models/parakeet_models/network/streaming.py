@@ -35,9 +35,8 @@ class EncoderState:
     """Caches of a batch of streams; what a backend's slot holds for each.
 
     ``stage1``/``stage2``: last output frame of the first two subsampling stages, [B, channels, 1, width].
-    ``keys``: per layer the ring [B, heads, 1, head_size, attention_left], transposed as the scores' product wants it.
-    ``values``: per layer the ring [B, heads, 1, attention_left, head_size]. The axis of one is where the products
-    with one query at a time broadcast.
+    ``keys``, ``values``: per layer a ring [B, heads, 1, attention_left, head_size], so that a frame's part is whole
+    cache lines. The axis of one is where the products with one query at a time broadcast.
     ``conv``: per layer the last ``conv_kernel - 1`` gated frames, [B, conv_kernel - 1, d_model].
     ``position``: int64[B], next ring slot to write. ``valid``: int64[B], ring slots that hold frames.
     """
@@ -54,13 +53,13 @@ class EncoderState:
     def initial(cls, config: NetworkConfig, batch: int) -> EncoderState:
         """The state of ``batch`` streams that have not begun."""
         width1, width2, _ = config.stage_widths
-        left, size = config.attention_left, config.head_size
+        ring = (batch, config.heads, 1, config.attention_left, config.head_size)
         conv = (batch, config.conv_kernel - 1, config.d_model)
         return cls(
             stage1=torch.zeros(batch, config.subsampling_channels, 1, width1),
             stage2=torch.zeros(batch, config.subsampling_channels, 1, width2),
-            keys=[torch.zeros(batch, config.heads, 1, size, left) for _ in range(config.layers)],
-            values=[torch.zeros(batch, config.heads, 1, left, size) for _ in range(config.layers)],
+            keys=[torch.zeros(ring) for _ in range(config.layers)],
+            values=[torch.zeros(ring) for _ in range(config.layers)],
             conv=[torch.zeros(conv) for _ in range(config.layers)],
             position=torch.zeros(batch, dtype=torch.int64),
             valid=torch.zeros(batch, dtype=torch.int64),
@@ -149,7 +148,7 @@ class StreamingEncoder(nn.Module):
         keys: list[Tensor],
         values: list[Tensor],
         conv: list[Tensor],
-    ) -> tuple[Tensor, Tensor, Tensor, list[Tensor], list[Tensor], list[Tensor]]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, list[Tensor]]:
         """One step of n = (mel.shape[1] - 1) / 8 encoder frames, n a multiple of the attention chunk.
 
         mel float32[B, 8n + 1, bins]: the last mel frame of the step before and 8n new ones. A first step has eight
@@ -157,9 +156,10 @@ class StreamingEncoder(nn.Module):
         (8 on a first step, else 0) and ``end`` int64[B] is one past the last valid frame (8n + 1 except on the
         last step of a stream). Other arguments as in :class:`EncoderState`.
 
-        Returns the projected frames [B, n, joint_hidden], new stage1 and stage2, and per layer the new keys
-        [B, heads, 1, head_size, n], values [B, heads, 1, n, head_size] and conv cache. A last step's frames at or
-        beyond ``valid_frames(end)`` are meaningless and its caches must be discarded.
+        Returns the projected frames [B, n, joint_hidden], new stage1 and stage2, the new rows of all rings
+        [B, layers * 2 * heads, 1, n, head_size], each layer's keys before its values, and per layer the new conv
+        cache. A last step's frames at or beyond ``valid_frames(end)`` are meaningless and its caches must be
+        discarded.
         """
         x, new_stage1, new_stage2 = self.subsample(mel, begin, end, stage1, stage2)
         batch, frames = x.shape[0], x.shape[1]
@@ -168,13 +168,12 @@ class StreamingEncoder(nn.Module):
         by_head = torch.stack([torch.as_tensor(i) for i in (self.config.heads, batch, frames, 1, -1)])
         kernel = torch.arange(self.config.conv_kernel, device=x.device)
         windows = torch.arange(frames, device=x.device)[:, None] + kernel[None]
-        new_keys, new_values, new_conv = [], [], []
+        new_rows, new_conv = [], []
         for index, layer in enumerate(self.layers):
-            x, k, v, c = layer(x, keys[index], values[index], conv[index], rows, mask, by_head, windows)
-            new_keys.append(k)
-            new_values.append(v)
+            x, kv, c = layer(x, keys[index], values[index], conv[index], rows, mask, by_head, windows)
+            new_rows.append(kv)
             new_conv.append(c)
-        return self.projection(x), new_stage1, new_stage2, new_keys, new_values, new_conv
+        return self.projection(x), new_stage1, new_stage2, torch.cat(new_rows, 1), new_conv
 
     @torch.inference_mode()
     def step(self, mel: Tensor, begin: Tensor, end: Tensor, state: EncoderState) -> Tensor:
@@ -189,7 +188,7 @@ class StreamingEncoder(nn.Module):
             raise ValueError(
                 f"a step of {frames} encoder frames is beyond the folded positions; max_step is {self.max_step}"
             )
-        out, state.stage1, state.stage2, keys, values, state.conv = self(
+        out, state.stage1, state.stage2, new, state.conv = self(
             mel,
             begin,
             end,
@@ -204,11 +203,11 @@ class StreamingEncoder(nn.Module):
         left = self.config.attention_left
         kept = min(frames, left)
         offsets = torch.arange(frames - kept, frames)
+        rings = [ring for pair in zip(state.keys, state.values, strict=True) for ring in pair]
         for row in range(mel.shape[0]):
             slots = (state.position[row] + offsets) % left
-            for index in range(self.config.layers):
-                state.keys[index][row][..., slots] = keys[index][row][..., -kept:]
-                state.values[index][row][..., slots, :] = values[index][row][..., -kept:, :]
+            for ring, frames_of_ring in zip(rings, new[row].split(self.config.heads), strict=True):
+                ring[row][..., slots, :] = frames_of_ring[..., -kept:, :]
         state.position = (state.position + frames) % left
         state.valid = torch.clamp(state.valid + frames, max=left)
         return out

@@ -31,21 +31,24 @@ class EncoderCaches:
     """Attention rings, convolution and subsampling caches. Threads may use it at the same time for distinct rows."""
 
     def __init__(self, geometry: Geometry, slots: int) -> None:
-        heads, size, left = geometry.heads, geometry.head_size, geometry.attention_left
+        left, size, layers = geometry.attention_left, geometry.head_size, geometry.layers
         width1, width2 = geometry.stage_widths
+        # All rings are one array, each layer's keys before its values, so that a stream's new frames are written in
+        # one assignment or, where the rings wrap, two.
+        self._rings = np.zeros((2 * layers, slots, geometry.heads, 1, left, size), np.float32)
         shapes: dict[str, tuple[int, ...]] = {
             "stage1": (geometry.subsampling_channels, 1, width1),
             "stage2": (geometry.subsampling_channels, 1, width2),
         }
-        for layer in range(geometry.layers):
-            shapes[f"key_{layer}"] = (heads, 1, size, left)
-            shapes[f"value_{layer}"] = (heads, 1, left, size)
-            shapes[f"conv_{layer}"] = (geometry.conv_kernel - 1, geometry.d_model)
+        shapes |= {f"conv_{layer}": (geometry.conv_kernel - 1, geometry.d_model) for layer in range(layers)}
         self._caches = {name: np.zeros((slots, *shape), np.float32) for name, shape in shapes.items()}
+        for layer in range(layers):
+            self._caches[f"key_{layer}"], self._caches[f"value_{layer}"] = self._rings[
+                2 * layer : 2 * layer + 2
+            ]
         self._position = np.zeros(slots, np.int64)
         self._valid = np.zeros(slots, np.int64)
         self._left = left
-        self._chunk = geometry.attention_chunk
         self._scratch = threading.local()
 
     def reset(self, slot: int) -> None:
@@ -68,29 +71,31 @@ class EncoderCaches:
             found[name] = np.take(cache, rows, axis=0, out=scratch[name][: len(rows)], mode="clip")
         return found
 
-    def write(self, slots: NDArray[np.int64], frames: int, new: dict[str, Float32]) -> None:
-        """Store what a step of ``frames`` encoder frames returned, by the names :meth:`read` has, and advance."""
-        # Streams advance in whole attention chunks, so the rings are written by the chunk: fewer, longer pieces.
-        chunk, chunks = self._chunk, self._left // self._chunk
-        kept = min(frames, self._left)
-        first = self._position[slots][:, None] // chunk
-        places = (first + np.arange((frames - kept) // chunk, frames // chunk)) % chunks
-        rows, index = rows_of(slots), slots[:, None]
-        for name, value in new.items():
-            cache = self._caches[name]
-            # Advanced indices on both sides of a slice put their axes first, hence the moved chunk axis.
-            if name.startswith("key"):
-                pieces = value[..., -kept:].reshape(*value.shape[:4], -1, chunk)
-                ring = cache.reshape(*cache.shape[:4], -1, chunk)
-                ring[index, :, :, :, places] = np.moveaxis(pieces, 4, 1)
-            elif name.startswith("value"):
-                pieces = value[..., -kept:, :].reshape(*value.shape[:3], -1, chunk, value.shape[4])
-                ring = cache.reshape(*cache.shape[:3], -1, chunk, cache.shape[4])
-                ring[index, :, :, places] = np.moveaxis(pieces, 3, 1)
+    def write(self, slots: NDArray[np.int64], new: dict[str, Float32]) -> None:
+        """Store what a step of n frames returned, and advance by them.
+
+        ``rows`` [B, layers * 2 * heads, 1, n, head_size] are the new frames of the rings; the others replace the
+        caches that :meth:`read` has by their names.
+        """
+        rings, left, frames = self._rings, self._left, new["rows"].shape[3]
+        pieces = new["rows"].reshape(len(slots), rings.shape[0], *rings.shape[2:4], frames, rings.shape[5])
+        if frames > left:
+            pieces = pieces[..., -left:, :]
+        end = (self._position[slots] + frames) % left
+        for piece, slot, stop in zip(pieces, slots.tolist(), end.tolist(), strict=True):
+            ring = rings[:, slot]
+            before = piece.shape[3] - stop  # the frames that go before the ring's end
+            if before <= 0:
+                ring[..., -before:stop, :] = piece
             else:
-                cache[rows] = value
-        self._position[slots] = (self._position[slots] + frames) % self._left
-        self._valid[slots] = np.minimum(self._valid[slots] + frames, self._left)
+                ring[..., left - before :, :] = piece[..., :before, :]
+                ring[..., :stop, :] = piece[..., before:, :]
+        rows = rows_of(slots)
+        for name, value in new.items():
+            if name != "rows":
+                self._caches[name][rows] = value
+        self._position[slots] = end
+        self._valid[slots] = np.minimum(self._valid[slots] + frames, left)
 
     def _thread_scratch(self, rows: int) -> dict[str, Float32]:
         """Memory for copies of ``rows`` rows of every cache, kept by the thread that uses it."""

@@ -75,9 +75,14 @@ class OnnxBackend:
         options = session_options()
         self._encoder = ort.InferenceSession(str(bundle.path("encoder")), options, providers=PROVIDERS)
         networks = OnnxDecoderNetworks(bundle, options)
-        self._decoder = GreedyDecoder(networks, geometry, bundle.manifest.tokens, slots)
         use_huge_pages()
-        self._caches = EncoderCaches(geometry, slots)
+        try:
+            self._decoder = GreedyDecoder(networks, geometry, bundle.manifest.tokens, slots)
+            self._caches = EncoderCaches(geometry, slots)
+        except MemoryError as error:
+            raise EngineError(
+                f"no memory for {slots} streams ({error}); lower the setting max_streams"
+            ) from error
         self._cache_names = [name.removeprefix("new_") for name in encoder_outputs(geometry.layers)[1:]]
         self._slots = FreeSlots(slots)
 
@@ -124,7 +129,7 @@ class OnnxBackend:
             "end": end,
         }
         encoded, *new = self._encoder.run(None, feed)
-        self._caches.write(slots, encoded.shape[1], dict(zip(self._cache_names, new, strict=True)))
+        self._caches.write(slots, dict(zip(self._cache_names, new, strict=True)))
         for step in inputs:
             if step.restart:
                 self._decoder.restart(step.slot)

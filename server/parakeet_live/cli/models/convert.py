@@ -162,7 +162,7 @@ def convert_model(
 def _source_bundle(source: Path) -> Bundle | None:
     """The bundle that SOURCE names, if it names one."""
     if source.is_dir():
-        return load_bundle(source)
+        return load_bundle(source, any_format=True)  # older graphs hold the same weights
     return embedded_bundle() if str(source) == EMBEDDED_NAME and not source.exists() else None
 
 
