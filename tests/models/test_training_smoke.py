@@ -363,14 +363,15 @@ def test_exported_network_is_the_trained_one(
     write_checkpoint(tmp_path, model.plain_state(), model.network.config, tokenizer_path, {})
     network = ParakeetNetwork(model.network.config)
     network.load_state_dict(load_file(tmp_path / "network.safetensors"))
-    length = torch.tensor([mel.shape[1]])
+    # Rows of several lengths, with anything in their padding.
+    rows = torch.cat([mel, mel + 5 * torch.rand_like(mel), mel])
+    length = torch.tensor([mel.shape[1], mel.shape[1] - 9, mel.shape[1] // 2])
     with torch.inference_mode():
-        torch.testing.assert_close(
-            network.eval().encoder(mel, length)[0],
-            model.network.encoder(mel, length)[0],
-            atol=1e-3,
-            rtol=1e-3,
-        )
+        plain, valid = network.eval().encoder(rows, length)
+        trained, trained_valid = model.network.encoder(rows, length)
+        assert valid.tolist() == trained_valid.tolist()
+        for row, frames in enumerate(valid.tolist()):
+            torch.testing.assert_close(plain[row, :frames], trained[row, :frames], atol=1e-3, rtol=1e-3)
     assert isinstance(decode(network, [mel[0].numpy()], tokenizer.eou), list)
     scores = evaluate(network, tokenizer, [Recording(toy_clip("one", 0, 0).samples, "one", "digit/toy")])
     assert scores["digit/*"]["recordings"] == 1

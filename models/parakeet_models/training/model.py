@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from parakeet_models.network import NetworkConfig, ParakeetNetwork
-from parakeet_models.network.subsampling import Subsampling
 
 from .batches import Batch
 from .features import MEL
+from .front_end import TrainingSubsampling
 from .sounds import SOUNDS
 
 TOKEN_DROPOUT = 0.15
@@ -31,51 +31,13 @@ def tiny_config(vocabulary: int) -> NetworkConfig:
     )
 
 
-class _NormalisedConv2d(nn.Conv2d):
-    """The first convolution with (x - mean) / deviation in front of it.
-
-    Raw log-mel lies between -17 and 3, far from zero mean, and a network fed with that hardly starts to learn.
-    The step is affine and comes after the zero padding, so `folded` absorbs it into the weights exactly.
-    """
-
-    mean = -9.0
-    deviation = 4.5
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward((x - self.mean) / self.deviation)
-
-    def folded(self) -> tuple[Tensor, Tensor]:
-        """Weight and bias of the plain convolution that computes the same."""
-        assert self.bias is not None
-        weight = self.weight / self.deviation
-        return weight, self.bias - self.mean * weight.sum(dim=(1, 2, 3))
-
-
-class _FullPrecisionSubsampling(Subsampling):
-    """The subsampling, normalised input, outside autocast.
-
-    The backward pass of a strided depthwise convolution takes seven times longer in bfloat16 than in float32
-    (oneDNN, measured), a third of a whole training step.
-    """
-
-    def __init__(self, config: NetworkConfig) -> None:
-        super().__init__(config)
-        self.conv[0] = _NormalisedConv2d(1, config.subsampling_channels, 3, stride=2)
-        # Channels innermost: forward and backward in half to two thirds of the time (measured).
-        self.conv.to(memory_format=torch.channels_last)
-
-    def forward(self, mel: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
-        with torch.autocast("cpu", enabled=False):
-            return super().forward(mel, length)
-
-
 class TrainingModel(nn.Module):
     """The network, its input normalisation, the head of the frame-level and CTC losses, and that of the sounds."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.network = ParakeetNetwork(config)
-        self.network.encoder.pre_encode = _FullPrecisionSubsampling(config)
+        self.network.encoder.pre_encode = TrainingSubsampling(config)
         self.frame_head = nn.Linear(config.d_model, config.vocabulary + 1)
         self.sound_head = nn.Linear(config.d_model, len(SOUNDS))
 
@@ -121,9 +83,7 @@ class TrainingModel(nn.Module):
     def plain_state(self) -> dict[str, Tensor]:
         """State dict of the bare network, the normalisation folded in."""
         state = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
-        first = self.network.encoder.pre_encode.conv[0]
-        assert isinstance(first, _NormalisedConv2d)
-        weight, bias = first.folded()
+        weight, bias = self.network.encoder.pre_encode.folded()
         state["encoder.pre_encode.conv.0.weight"] = weight.detach().clone()
         state["encoder.pre_encode.conv.0.bias"] = bias.detach().clone()
         return state

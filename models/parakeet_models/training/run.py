@@ -20,6 +20,7 @@ from .evaluate import Recording, read_held_out, read_manifest
 from .everyday import COMMON_WORDS
 from .grammar import vocabulary
 from .library import ClipLibrary
+from .memory import keep_memory
 from .model import TrainingModel, tiny_config
 from .parallel import Team
 from .schedule import Schedule
@@ -89,6 +90,7 @@ def _train_in_team(rank: int, run: Run, processes: int, rendezvous: Path) -> Non
 
 
 def _train(rank: int, run: Run, processes: int, rendezvous: Path | None) -> None:
+    keep_memory()
     torch.set_num_threads(1)
     torch.manual_seed(run.seed + rank)
     team = Team(rank, processes, rendezvous)
