@@ -26,13 +26,18 @@ class Schedule:
     """Digits, letters and answers alone."""
     frame_only_until: float = 48.0
     """Frame-level cross entropy alone."""
-    frame_gone_at: float = 80.0
-    """Its weight falls from 0.5 to 0 until here."""
+    frame_low_at: float = 80.0
+    frame_floor: float = 0.1
+    """Its weight falls from 0.5 to `frame_floor` until `frame_low_at`. With nothing left of it and of the loss of the
+    sounds, the encoder forgot in 20 minutes what sounds words have in common, and the other losses stood still."""
+    sound_share: float = 0.5
+    sound_floor: float = 0.2
+    """The loss of the sounds has this share of the frame loss's weight, and never less than the floor."""
     ramp_from: float = 54.0
     ramp_to: float = 95.0
     """Distortions, lengths and numbers of utterances rise between these two."""
-    top_level: float = 0.85
-    final_level: float = 0.6
+    top_level: float = 0.6
+    final_level: float = 0.45
     """The last minutes are less distorted, so that the last, small steps fit what most callers sound like."""
     ctc_weight: float = 0.3
 
@@ -54,12 +59,12 @@ class Schedule:
         """Weight of the frame-level cross entropy."""
         if not self.uses_transducer(minutes):
             return 1.0
-        left = (self.frame_gone_at - minutes) / (self.frame_gone_at - self.frame_only_until)
-        return 0.5 * max(0.0, left)
+        left = (self.frame_low_at - minutes) / (self.frame_low_at - self.frame_only_until)
+        return self.frame_floor + (0.5 - self.frame_floor) * max(0.0, left)
 
     def sound_weight(self, minutes: float) -> float:
         """Weight of the loss of the sounds."""
-        return 0.5 * self.frame_weight(minutes)
+        return max(self.sound_floor, self.sound_share * self.frame_weight(minutes))
 
     def difficulty(self, minutes: float) -> Difficulty:
         """How hard the streams are."""

@@ -177,11 +177,13 @@ class Trainer:
         self.audio_s = 0.0
         self.average = AveragedWeights(model, options.average_decay)
         self._mark = time.process_time()
-        self._stopping = False
+        self._asked_to_stop = False
+        self._stops = 0.0
+        """How many of the team have been asked to stop."""
 
     def stop(self) -> None:
         """Let `run` save and return after the step it is at; may be called from a signal handler."""
-        self._stopping = True
+        self._asked_to_stop = True
 
     @property
     def minutes(self) -> float:
@@ -197,13 +199,12 @@ class Trainer:
         self.optimiser.zero_grad()
         losses.total.backward()  # type: ignore[no-untyped-call]
         now = time.process_time()
-        elapsed_s, audio_s, stops = self.team.share(
-            self.model.parameters(), (now - self._mark, batch.seconds, float(self._stopping))
+        elapsed_s, audio_s, self._stops = self.team.share(
+            self.model.parameters(), (now - self._mark, batch.seconds, float(self._asked_to_stop))
         )
         self._mark = now
         self.elapsed_s += elapsed_s
         self.audio_s += audio_s
-        self._stopping = stops > 0  # all of the team at the same step
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip_norm)
         self.optimiser.step()
         if self.team.leads:
@@ -228,7 +229,9 @@ class Trainer:
         checkpointed = evaluated = self.elapsed_s
         window: list[Losses] = []
         self._mark = time.process_time()
-        while self.minutes < self.options.schedule.end and not self._stopping:
+        # Asked to stop, a process goes on until all of the team know: the others would wait for it for ever.
+        (self._stops,) = self.team.share((), (float(self._asked_to_stop),))
+        while self.minutes < self.options.schedule.end and not self._stops:
             self.source.difficulty = self.options.schedule.difficulty(self.minutes)
             window.append(self.train_step(next(batches)))
             if len(window) == 50:
@@ -240,7 +243,7 @@ class Trainer:
                 evaluated = self.elapsed_s if measure else evaluated
                 self._checkpoint(measure=measure)
                 self._mark = time.process_time()
-        self._checkpoint(measure=not self._stopping)
+        self._checkpoint(measure=not self._stops)
         self.team.leave()
 
     def _report(self, window: Sequence[Losses]) -> None:
