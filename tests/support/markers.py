@@ -8,9 +8,10 @@ import numpy as np
 
 from parakeet_live.engine.backend import Emission, StepInput
 from parakeet_live.session.endpoint_config import DEFAULT, EndpointingConfig
-from parakeet_live.session.events import Event, Final, Word
+from parakeet_live.session.events import Final, Word
 from parakeet_live.session.session import Session
 from parakeet_models.mel import Float32
+from support.driving import SessionDriver
 from support.scripted import EOU, MANIFEST, ONE, VOCABULARY
 from support.sounds import RATE, white_noise
 
@@ -31,42 +32,26 @@ def with_marks(seconds: float, marks: Sequence[float]) -> Float32:
     return audio
 
 
-class MarkStream:
+class MarkStream(SessionDriver):
     """A session with that model, in steps of up to ``largest`` encoder frames."""
 
     def __init__(self, endpointing: EndpointingConfig = DEFAULT, largest: int = 16) -> None:
-        self.session = Session(MANIFEST, VOCABULARY, endpointing)
-        self.events: list[Event] = []
-        self._sizes = [size for size in MANIFEST.step_sizes if size <= largest]
+        super().__init__(Session(MANIFEST, VOCABULARY, endpointing), MANIFEST.step_sizes, largest)
         self._quiet: int | None = None
         """Silent frames since a mark, None after an end of utterance."""
 
     def push(self, audio: Float32, piece: int = RATE) -> None:
         for start in range(0, len(audio), piece):
-            self.session.push(audio[start : start + piece])
-            self.run()
-
-    def finalize(self) -> None:
-        self.events += self.session.finalize()
-        self.run()
-
-    def end(self) -> None:
-        self.events += self.session.end()
-        self.run()
-
-    def run(self) -> None:
-        while ready := self.session.ready_frames:
-            step = self.session.next_step(0, max(size for size in self._sizes if size <= ready))
-            if step.restart:
-                self._quiet = None
-            self.events += self.session.apply(self._hear(step))
+            self.feed(audio[start : start + piece])
 
     @property
     def words(self) -> list[Word]:
         """All words of all finals."""
         return [word for event in self.events if isinstance(event, Final) for word in event.words]
 
-    def _hear(self, step: StepInput) -> list[Emission]:
+    def hear(self, step: StepInput) -> list[Emission]:
+        if step.restart:
+            self._quiet = None
         emissions = []
         for frame in range(step.frames):
             mel = step.mel[1 + 8 * frame : 9 + 8 * frame]

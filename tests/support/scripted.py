@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from parakeet_live.engine.backend import Emission
+from parakeet_live.engine.backend import Emission, StepInput
 from parakeet_live.session.endpoint_config import DEFAULT, EndpointingConfig
-from parakeet_live.session.events import Event, Final, Partial, Reason
+from parakeet_live.session.events import Final, Partial, Reason
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_live.session.voice import CONTEXT, VoiceModel
 from parakeet_models.bundle import BundleFile, Geometry, Manifest, TokenIds
 from parakeet_models.mel import Float32, MelParameters
+from support.driving import SessionDriver
 
 PIECES = ("<unk>", "▁one", "▁two", "▁th", "ree", "▁", "v", "<0xC3>", "<0xA9>", "<EOU>", "<EOB>")
 UNK, ONE, TWO, TH, REE, MARK, LETTER_V, BYTE1, BYTE2, EOU, EOB = range(len(PIECES))
@@ -58,7 +59,7 @@ class LoudIsVoice:
         return float(np.abs(samples[CONTEXT:]).max() > 0.5), state
 
 
-class Driver:
+class Driver(SessionDriver):
     """Runs a session against a script, counting frames as an engine would."""
 
     def __init__(
@@ -68,39 +69,15 @@ class Driver:
         endpointing: EndpointingConfig = DEFAULT,
         voice: VoiceModel | None = None,
     ) -> None:
-        self.session = Session(MANIFEST, VOCABULARY, endpointing, voice)
-        self.sizes = [size for size in MANIFEST.step_sizes if size <= largest]
+        super().__init__(Session(MANIFEST, VOCABULARY, endpointing, voice), MANIFEST.step_sizes, largest)
         self.script = script
         self.frame = 0
         self.restarts: list[int] = []
-        self.events: list[Event] = []
 
     def push(self, milliseconds: int, level: float = 0.0) -> None:
-        self.session.push(np.full(milliseconds * 16, level, np.float32))
-        self.run()
+        self.feed(np.full(milliseconds * 16, level, np.float32))
 
-    def finalize(self) -> None:
-        self.events += self.session.finalize()
-        self.run()
-
-    def no_audio(self) -> None:
-        self.events += self.session.no_audio()
-        self.run()
-
-    def cancel(self) -> None:
-        self.events += self.session.cancel()
-        self.run()
-
-    def end(self) -> None:
-        self.events += self.session.end()
-        self.run()
-
-    def run(self) -> None:
-        while ready := self.session.ready_frames:
-            self.step(max(size for size in self.sizes if size <= ready))
-
-    def step(self, frames: int) -> None:
-        step = self.session.next_step(0, frames)
+    def hear(self, step: StepInput) -> list[Emission]:
         if step.restart:
             self.restarts.append(self.frame)
         emissions = [
@@ -109,7 +86,7 @@ class Driver:
             for token in self.script.get(self.frame + frame, ())
         ]
         self.frame += step.frames
-        self.events += self.session.apply(emissions)
+        return emissions
 
     def finals(self) -> list[tuple[int, str, Reason]]:
         return [(e.utterance, e.text, e.reason) for e in self.events if isinstance(e, Final)]
