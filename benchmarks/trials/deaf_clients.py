@@ -59,12 +59,13 @@ async def _run(clients: int, minutes: float) -> dict[str, Any]:
         with trial_server(clients + 1, "--resume-window-s", "0") as probe:
             alone = await talk(probe.url, healthy)
             async with watching_memory(probe) as memory:
+                admitted = asyncio.Event()
+                among_them = asyncio.create_task(talk(probe.url, healthy, pause=0.1, admitted=admitted))
+                await admitted.wait()
                 if kind == "deaf":
                     crowd = [asyncio.create_task(_be_deaf(probe, audio)) for _ in range(clients)]
                 else:
                     crowd = [asyncio.create_task(_reading(probe, audio)) for _ in range(clients)]
-                await asyncio.sleep(2)
-                among_them = await talk(probe.url, healthy)
                 ends = Counter(await asyncio.gather(*crowd))
                 await until_idle(probe)
                 await asyncio.sleep(1)
@@ -74,7 +75,7 @@ async def _run(clients: int, minutes: float) -> dict[str, Any]:
             "memory_after_mb": round(memory.samples[-1], 1),
             "largest_growth_per_client_mb": round((memory.largest - memory.before) / clients, 2),
             "ends": dict(ends),
-            "a_client_that_reads_gets_its_text": among_them.transcript == alone.transcript,
+            "a_client_that_reads_gets_its_text": (await among_them).transcript == alone.transcript,
         }
     return figures
 

@@ -71,8 +71,11 @@ class Outcome:
         return [(m["utterance"], m["text"], m["words"]) for m in self.messages if m["type"] == "final"]
 
 
-async def talk(url: str, sent: Iterable[bytes | str]) -> Outcome:
-    """One session: everything is sent as fast as the server takes it, and read until it closes."""
+async def talk(
+    url: str, sent: Iterable[bytes | str], *, pause: float = 0.0, admitted: asyncio.Event | None = None
+) -> Outcome:
+    """One session: everything is sent, with a pause after each message or as fast as the server takes it, and read
+    until it closes. ``admitted`` is set at the first answer."""
     outcome = Outcome()
     dialled = time.monotonic()
     try:
@@ -81,10 +84,13 @@ async def talk(url: str, sent: Iterable[bytes | str]) -> Outcome:
         ) as client:
             outcome.messages.append(json.loads(await client.recv()))
             outcome.first_answer = time.monotonic() - dialled
+            if admitted:
+                admitted.set()
             reader = asyncio.create_task(_read(client, outcome.messages))
             try:
                 for message in sent:
                     await client.send(message)
+                    await asyncio.sleep(pause)
             except ConnectionClosed:
                 pass  # the reader has the reason
             await reader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import socket as plain_socket
 import struct
@@ -185,7 +186,8 @@ async def leave(client: ClientConnection, way: str) -> None:
 
 
 WAYS = ("end", "close", "reset", "error", "fault", "half a message", "final flush")
-ROUNDS = 7
+ROUNDS = int(os.environ.get("POOL_ROUNDS", "7"))
+"""The whole trial is POOL_ROUNDS=100 and takes a minute or two."""
 
 
 async def test_every_way_out_gives_the_stream_back(
@@ -194,7 +196,7 @@ async def test_every_way_out_gives_the_stream_back(
     receive = NativeSession.receive_bytes
 
     def faulty(self: NativeSession, data: bytes) -> Any:
-        if data.startswith(b"a fault"):
+        if b"a fault" in data:  # small messages may come joined
             raise ZeroDivisionError("a bug")
         return receive(self, data)
 

@@ -12,6 +12,7 @@ import uvicorn
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.frames import Frame, Opcode
 
+from parakeet_live.web.run import RECEIVE_BUFFER, listening_socket
 from parakeet_live.web.upgrade import GATHER_SECONDS, SMALL_BYTES, StreamProtocol, UpgradeProtocol
 
 Received = list[str | bytes | int]
@@ -47,7 +48,7 @@ async def listening(app: Listener) -> AsyncIterator[tuple[str, uvicorn.Server]]:
         app, http=UpgradeProtocol, ws=StreamProtocol, lifespan="off", log_config=None, ws_max_size=2**24
     )
     server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with listening_socket("127.0.0.1", 0) as listener:
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield f"ws://127.0.0.1:{listener.getsockname()[1]}/", server
@@ -155,6 +156,9 @@ async def test_what_an_application_does_not_take_is_bounded() -> None:
         assert protocol.read_paused
         held = sum(len(message.get("bytes", b"")) for message in protocol.queue._queue)  # type: ignore[attr-defined]
         assert 0 < held <= 256 * 1024, "one reading of the socket"
+        raw = protocol.transport.get_extra_info("socket")
+        # Linux doubles the number, for its own bookkeeping.
+        assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) <= 2 * RECEIVE_BUFFER
         app.open.set()
         await client.close()
         await app.over.wait()

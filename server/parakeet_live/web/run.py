@@ -23,6 +23,9 @@ from parakeet_live.web.upgrade import StreamProtocol, UpgradeProtocol
 log = logging.getLogger(__name__)
 
 
+RECEIVE_BUFFER = 256 * 1024
+"""Bytes that the kernel takes from a client before the server reads them. Left to itself it takes megabytes, which are
+minutes of audio, and a client's ping waits behind them until the client gives up."""
 SHUTDOWN_SECONDS = 1
 """What still runs after draining has this long to end."""
 
@@ -104,8 +107,7 @@ def run_server(app: FastAPI, settings: Settings, on_started: Callable[[str], Non
     the port is taken; what loading the model raised, if that failed.
     """
     host = settings.host
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, settings.port), family=family) as listener:
+    with listening_socket(host, settings.port) as listener:
         shown = f"[{host}]" if ":" in host else host
         address = f"{shown}:{listener.getsockname()[1]}"
         log.info("health checks are answered at %s; loading the model", address)
@@ -122,6 +124,14 @@ def run_server(app: FastAPI, settings: Settings, on_started: Callable[[str], Non
             server.run(sockets=[listener])
     if server.failure is not None:
         raise server.failure
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Its connections inherit RECEIVE_BUFFER. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+    return listener
 
 
 @contextmanager
