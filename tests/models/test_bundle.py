@@ -12,8 +12,8 @@ import pytest
 
 from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.bundle import Bundle, BundleError, load_bundle
-from parakeet_models.export.bundle import token_ids
-from support.random_bundle import make_random_bundle, train_tokenizer
+from parakeet_models.export import Source
+from support.random_bundle import MEL, make_random_bundle, random_network, train_tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -99,5 +99,7 @@ def test_a_tokenizer_of_another_model_is_refused(good: Bundle, tmp_path: Path) -
 
 
 def test_export_refuses_a_tokenizer_that_does_not_fit(tmp_path: Path) -> None:
+    tokenizer = train_tokenizer(tmp_path).read_bytes()
+    source = Source(random_network(5, 1, 0), MEL, tokenizer, "x", "", "Apache-2.0", "random weights")
     with pytest.raises(ValueError, match="the network has 5"):
-        token_ids(train_tokenizer(tmp_path), 5)
+        source.token_ids()

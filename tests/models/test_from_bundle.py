@@ -10,8 +10,7 @@ import pytest
 import sentencepiece
 
 from parakeet_models.bundle import Bundle, embedded_bundle, load_bundle
-from parakeet_models.export import TestAudio, UnfoldError, from_bundle
-from parakeet_models.export.bundle import write_bundle
+from parakeet_models.export import Source, TestAudio, UnfoldError, from_bundle, write_bundle
 from parakeet_models.export.from_bundle import network_of_bundle
 from parakeet_models.export.parity import measure_parity
 from parakeet_models.network import NetworkConfig, ParakeetNetwork
@@ -22,19 +21,17 @@ AUDIO = TestAudio("noise", noise(10.0, seed=2))
 
 
 def bundle_of(network: ParakeetNetwork, tokenizer: Path, out: Path, precision: str) -> Bundle:
-    return write_bundle(
+    source = Source(
         network,
         MEL,
-        tokenizer,
-        out,
+        tokenizer.read_bytes(),
         name="random",
         description="",
-        languages=("en",),
         licence="Apache-2.0",
-        source="random weights",
-        precision=precision,
+        origin="random weights",
         weights_origin="random",
     )
+    return write_bundle(source, out, precision=precision)
 
 
 def assert_equal(network: ParakeetNetwork, bundle: Bundle) -> None:

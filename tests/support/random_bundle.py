@@ -9,7 +9,7 @@ import sentencepiece
 import torch
 
 from parakeet_models.bundle import Bundle
-from parakeet_models.export.bundle import write_bundle
+from parakeet_models.export import Source, write_bundle
 from parakeet_models.mel import MelParameters, log_mel
 from parakeet_models.network import NetworkConfig, ParakeetNetwork
 
@@ -85,15 +85,14 @@ def make_random_bundle(directory: Path, seed: int = 0) -> Bundle:
     """Write the bundle with the real exporter."""
     tokenizer = train_tokenizer(directory)
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tokenizer))
-    return write_bundle(
+    source = Source(
         random_network(pieces.GetPieceSize(), pieces.PieceToId("<EOU>"), seed),
         MEL,
-        tokenizer,
-        directory / "bundle",
+        tokenizer.read_bytes(),
         name="random",
         description="random weights for tests",
-        languages=("en",),
         licence="Apache-2.0",
-        source=f"random weights, seed {seed}",
+        origin=f"random weights, seed {seed}",
         weights_origin="random",
     )
+    return write_bundle(source, directory / "bundle")

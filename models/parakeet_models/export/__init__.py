@@ -11,10 +11,12 @@ from parakeet_models.export.convert import (
 )
 from parakeet_models.export.from_bundle import UnfoldError
 from parakeet_models.export.parity import TestAudio
+from parakeet_models.export.source import Source
 
 __all__ = [
     "ConvertError",
     "ParityError",
+    "Source",
     "TestAudio",
     "UnfoldError",
     "check_output",

@@ -9,6 +9,7 @@ from typing import get_args
 from parakeet_models.bundle import Precision
 from parakeet_models.export.bundle import write_bundle
 from parakeet_models.export.checkpoint import load_checkpoint
+from parakeet_models.export.source import Source
 
 
 def main() -> None:
@@ -28,19 +29,18 @@ def main() -> None:
     parser.add_argument("--precision", choices=get_args(Precision), default="fp16")
     arguments = parser.parse_args()
     checkpoint = load_checkpoint(arguments.checkpoint)
-    bundle = write_bundle(
+    source = Source(
         checkpoint.network,
         checkpoint.mel,
-        checkpoint.tokenizer,
-        arguments.out,
+        checkpoint.tokenizer.read_bytes(),
         name=arguments.name,
         description=arguments.description,
-        languages=tuple(arguments.language) or ("en",),
         licence=arguments.licence,
-        source=arguments.source,
-        model_card=arguments.model_card,
-        precision=arguments.precision,
+        origin=arguments.source,
+        languages=tuple(arguments.language) or ("en",),
+        model_card=arguments.model_card.read_bytes() if arguments.model_card else None,
     )
+    bundle = write_bundle(source, arguments.out, precision=arguments.precision)
     total = sum(file.bytes for file in bundle.manifest.files)
     assert bundle.manifest.parity is not None
     difference = bundle.manifest.parity.max_difference

@@ -6,18 +6,17 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import sentencepiece
 
-from parakeet_models.bundle import Bundle, Precision, WeightsOrigin
+from parakeet_models.bundle import Bundle, Precision
 from parakeet_models.export.bundle import write_bundle
 from parakeet_models.export.from_bundle import network_of_bundle
 from parakeet_models.export.parity import TestAudio
+from parakeet_models.export.source import Source
 from parakeet_models.mel import MelParameters
 from parakeet_models.nemo import load_nemo
-from parakeet_models.network import ParakeetNetwork
 from parakeet_models.random_weights import (
     RANDOM_SIZES,
     EmissionRate,
@@ -31,24 +30,6 @@ NEMO_LICENCE = "NVIDIA Open Model License"
 
 class ConvertError(Exception):
     """The conversion cannot be done as asked; the message names the reason and the remedy."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Everything a bundle is made of, whatever it came from."""
-
-    network: ParakeetNetwork
-    mel: MelParameters
-    tokenizer: bytes
-    """A SentencePiece model."""
-    name: str
-    description: str
-    licence: str
-    origin: str
-    weights_origin: WeightsOrigin
-    languages: tuple[str, ...] = ("en",)
-    model_card: bytes | None = None
-    """Markdown."""
 
 
 def from_nemo(path: Path, *, name: str | None = None, licence: str | None = None) -> Source:
@@ -159,29 +140,8 @@ def convert(
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
-            tokenizer = Path(scratch) / "tokenizer.model"
-            tokenizer.write_bytes(source.tokenizer)
-            model_card = None
-            if source.model_card is not None:
-                model_card = Path(scratch) / "MODEL_CARD.md"
-                model_card.write_bytes(source.model_card)
             unfinished = Path(scratch) / "bundle"
-            bundle = write(
-                source.network,
-                source.mel,
-                tokenizer,
-                unfinished,
-                name=source.name,
-                description=source.description,
-                languages=source.languages,
-                licence=source.licence,
-                source=source.origin,
-                precision=precision,
-                weights_origin=source.weights_origin,
-                model_card=model_card,
-                audio=audio,
-                report=report,
-            )
+            bundle = write(source, unfinished, precision=precision, audio=audio, report=report)
             if out.is_dir():
                 out.rmdir()
             shutil.move(unfinished, out)

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from parakeet_models.bundle import (
     Bundle,
     BundleFile,
-    Geometry,
-    Manifest,
     Parity,
     Precision,
-    WeightsOrigin,
     describe_package,
     load_bundle,
     write_manifest,
 )
 from parakeet_models.coreml import function_name
 from parakeet_models.coreml_runtime import OpenModel
-from parakeet_models.export.bundle import ParityError, copy_companions, token_ids
+from parakeet_models.export.bundle import ParityError
 from parakeet_models.export.convert import ConvertError
 from parakeet_models.export.coreml.package import DEFAULT_STEPS, write_packages
 from parakeet_models.export.coreml.parity import measure_package_parity
 from parakeet_models.export.parity import TestAudio
-from parakeet_models.mel import MelParameters
-from parakeet_models.network import ParakeetNetwork
+from parakeet_models.export.source import Source
 from parakeet_models.packages import CoremlPackages, EncoderFunction, State
 from parakeet_models.random_weights.signal import speech_like
 
@@ -35,19 +30,10 @@ PACKAGE_TOLERANCE = 0.1
 
 
 def write_package_bundle(
-    network: ParakeetNetwork,
-    mel: MelParameters,
-    tokenizer: Path,
+    source: Source,
     directory: Path,
     *,
-    name: str,
-    description: str,
-    languages: tuple[str, ...],
-    licence: str,
-    source: str,
-    model_card: Path | None = None,
     precision: Precision = "fp16",
-    weights_origin: WeightsOrigin = "trained",
     audio: TestAudio | None = None,
     report: Callable[[str], None] = lambda step: None,
     state: State = "explicit",
@@ -55,7 +41,7 @@ def write_package_bundle(
     multifunction: bool | None = None,
     open_model: OpenModel | None = None,
 ) -> Bundle:
-    """Convert ``network`` into ``directory`` and return the verified bundle.
+    """Convert ``source`` into ``directory`` and return the verified bundle.
 
     ``state``, ``steps`` and ``multifunction`` as in :func:`write_packages`; other arguments as in ``write_bundle``.
     ``open_model`` is what can run packages here: with it the bundle is compared with PyTorch, and its manifest holds
@@ -66,14 +52,14 @@ def write_package_bundle(
         ConvertError: an impossible step, or MLState with fp32.
         ValueError: the tokenizer does not fit.
     """
-    tokens = token_ids(tokenizer, network.config.vocabulary)
+    tokens, network = source.token_ids(), source.network
     steps = tuple(sorted(set(steps)))
     multifunction = state == "mlstate" if multifunction is None else multifunction
     report(f"converting the encoder for steps of {', '.join(map(str, steps))} frames ({precision})")
     try:
         write_packages(
             network,
-            mel,
+            source.mel,
             tokens,
             directory,
             precision=precision,
@@ -101,23 +87,8 @@ def write_package_bundle(
     for role in ("encoder", "prediction", "joint"):
         for package in sorted(packages.of_role(role)):
             files += describe_package(directory, package, role)
-    files += copy_companions(directory, tokenizer, model_card)
-    manifest = Manifest(
-        name=name,
-        description=description,
-        languages=languages,
-        licence=licence,
-        source=source,
-        runtime="coreml",
-        weights=precision,
-        weights_origin=weights_origin,
-        geometry=Geometry(**asdict(network.config)),
-        mel=mel,
-        tokens=tokens,
-        step_sizes=steps,
-        coreml=packages,
-        files=tuple(files),
-    )
+    files += source.write_companions(directory)
+    manifest = source.manifest(precision, steps, files, runtime="coreml", coreml=packages)
     if open_model is not None:
         report("comparing with PyTorch")
         audio = audio or TestAudio("speech-like sound", speech_like(10.0, seed=0))
