@@ -446,6 +446,26 @@ def test_speech_started_is_sent_on_request_only() -> None:
     assert not [event for event in driver.events if isinstance(event, SpeechStarted)]
 
 
+@pytest.mark.parametrize("largest", [2, 16])
+@pytest.mark.parametrize("preset", [Preset.CONVERSATION, Preset.COMMAND])
+def test_a_word_at_any_distance_from_the_end_before_it_is_kept(preset: Preset, largest: int) -> None:
+    """On the frame of the end token, on the frame of the commit, on any between and after: in its own place, once."""
+    ends = set()
+    for distance in range(16):
+        script: Script = {4: [ONE], 6: [EOU]}
+        script[6 + distance] = [*script.get(6 + distance, ()), TWO]
+        driver = Driver(script, largest, PRESETS[preset])
+        driver.push(2_500)
+        driver.end()
+        finals = [event for event in driver.events if isinstance(event, Final)]
+        assert " ".join(final.text for final in finals) == "one two", distance
+        words = [word for final in finals for word in final.words]
+        assert abs(words[1].start_ms - words[0].start_ms - (2 + distance) * FRAME_MS) <= 1
+        assert words[0].end_ms <= words[1].start_ms
+        ends.add(len(finals))
+    assert ends == {1, 2}
+
+
 # Any fragmentation, any step size: the same events
 
 

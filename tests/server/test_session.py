@@ -100,6 +100,14 @@ def test_the_flush_hears_all_audio_whatever_its_length(milliseconds: int) -> Non
     assert driver.events[-1].audio_ms == milliseconds
 
 
+def test_a_word_whose_first_piece_shows_nothing_lies_inside_the_audio_too() -> None:
+    driver = Driver({0: [MARK], 2: [LETTER_V]})
+    driver.push(1)
+    driver.end()
+    (word,) = next(e for e in driver.events if isinstance(e, Final)).words
+    assert 0 <= word.start_ms <= word.end_ms <= 1
+
+
 def test_the_flush_stops_at_the_models_own_end() -> None:
     driver = Driver({10: [ONE], 14: [EOU], 16: [TWO]})
     driver.push(900)

@@ -193,6 +193,17 @@ def test_pauses_in_mid_sentence_lose_no_word(say: Say) -> None:
     assert jiwer.wer(spoken, heard) <= apart + ONE_WORD, heard
 
 
+def test_finals_lose_no_word_that_begins_while_the_model_ends_the_one_before(say: Say) -> None:
+    """Groups 200 to 600 ms apart: the model's end falls on every place around the next word, and finals do."""
+    for pause in np.arange(0.2, 0.61, 0.05):
+        parts = pauses(STRINGS, float(pause))
+        cut, whole = (
+            say(*parts, endpointing=PRESETS[preset]) for preset in (Preset.COMMAND, Preset.DICTATION)
+        )
+        assert joined(cut) == joined(whole)
+        assert len(finals(whole)) == 1
+
+
 def test_a_number_read_in_groups_keeps_every_digit_and_longer_silence_cuts_less(say: Say) -> None:
     turns = {}
     for preset in (Preset.COMMAND, Preset.TELEPHONE_DIGITS):

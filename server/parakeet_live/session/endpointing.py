@@ -18,9 +18,9 @@ LISTEN_FROM_MS = 640
 LISTEN_AHEAD_MS = 240
 """The voice detector is asked at every frame from so much audio after the last token on, or so much before a short
 silence is over: it listens in small pieces then, and not in the pauses between words."""
-VOICE_LAG_MS = 200
-"""A voice must have been over for nearly as long as the silence since the last token: less by this, because the
-detector takes so long to notice, and because tokens may come before the end of their sound."""
+VOICE_LAG_MS = 120
+"""A voice must have been over for nearly as long as the silence since the last token: less by this, because a token
+mostly comes before the end of its sound."""
 LEAST_QUIET_MS = 256
 """The same for short silences: the token of a word comes after the beginning of its sound."""
 WORD_GRACE_MS = 2_000

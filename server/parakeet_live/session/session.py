@@ -210,7 +210,7 @@ class Session:
     def _forget(self) -> None:
         """Let go of what no later decision or time needs."""
         position = self._frame * self._clock.frame_samples
-        if self._turns.empty:
+        if self._turns.last_token_frame is None:
             self._intake.timeline.forget_before(position)
         if self._voice is not None:
             self._voice.forget_before(position)

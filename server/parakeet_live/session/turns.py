@@ -94,16 +94,18 @@ class Turns:
         config = self._endpointer.config
         position = self._clock.heard(frame)
         voice = self._voice if config.vad else None
+        last_token = self._clock.heard(self._endpointer.last_frame)
         reason = self._endpointer.frame_over(
-            frame, None if voice is None else partial(voice.since_voice_ms, position)
+            frame, None if voice is None else partial(voice.since_voice_ms, position, last_token)
         )
         events: list[Event] = []
         if reason is not None and not self._utterance.empty:
             events.append(self.commit(frame, reason))
         elif reason is not None:
             self.forget()
-        if voice is not None and config.speech_started and not self._endpointer.open:
-            events += self._speech(frame) if voice.since_voice_ms(position) <= self._clock.frame_ms else []
+        waiting = config.speech_started and not self._endpointer.open
+        if waiting and voice is not None and voice.speaks(position, self._clock.heard(frame - 1)):
+            events += self._speech(frame)
         return events
 
     def partial(self, frame: int) -> list[Event]:

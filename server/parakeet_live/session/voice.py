@@ -1,7 +1,9 @@
 """Voice activity by Silero VAD: chunks of exactly 512 samples in, a probability of speech out.
 
 The network is recurrent and costs about 3.5 ms of a core per second of audio, a tenth of the recogniser. So it
-listens only where an answer is wanted, and is then given some audio before it to warm up.
+listens only where an answer is wanted. It grows deaf in the noise of a telephone line, up to hearing no voice at all
+after some seconds of it; so its state begins anew several times a second, each time with a little audio before to warm
+up.
 """
 
 from __future__ import annotations
@@ -20,10 +22,16 @@ CHUNK_MS = 32
 CONTEXT = 64
 """Samples before a chunk that the network sees with it."""
 STATE_SHAPE = (2, 1, 128)
-THRESHOLD = 0.5
-"""Probability from which a chunk counts as voice, Silero's own default."""
-WARM_UP = 16
-"""Chunks, 512 ms: how far before the first question the network begins to listen."""
+CLEAR = 0.5
+"""Probability from which a chunk counts as voice where one is reported, Silero's own default."""
+FAINT = 0.2
+"""Probability from which it counts where a voice only puts something off: better once too often than too late."""
+FRESH = 8
+"""Chunks, 256 ms, for which the network keeps its state."""
+WARM_UP = 4
+"""Chunks, 128 ms, that it hears before them."""
+REACH = 32
+"""Chunks, about a second: how far back the first question after a while may go."""
 NEVER = 1_000_000
 """Chunks, almost nine hours."""
 KEPT = 2 * 16_000
@@ -71,32 +79,56 @@ class VoiceMonitor:
         self._next = 0
         """The chunk to listen to next."""
         self._state = np.zeros(STATE_SHAPE, np.float32)
-        self._voiced = -NEVER
-        """The last chunk with a voice."""
+        self._faint = self._clear = -NEVER
+        """The last chunk with a voice, faint or clear."""
 
     def push(self, samples: Float32) -> None:
         """Append samples, float32[n] at 16 kHz."""
         self._pending.append(samples)
 
-    def since_voice_ms(self, position: int) -> int:
-        """Audio between the last voice and ``position``, in samples; large if there was none. Positions must not
-        descend. Asking at every encoder frame keeps each answer cheap."""
+    def since_voice_ms(self, position: int, after: int) -> int:
+        """Audio between the last voice, however faint, and ``position``; large if none was heard.
+
+        Positions are samples and must not descend; a voice before ``after`` need not count. Asking at every encoder
+        frame keeps each answer cheap.
+        """
+        return (self._listen(position, after) - 1 - self._faint) * CHUNK_MS
+
+    def speaks(self, position: int, after: int) -> bool:
+        """True if a clear voice was heard between ``after`` and ``position``."""
+        self._listen(position, after)
+        return self._clear >= after // CHUNK
+
+    def _listen(self, position: int, after: int) -> int:
+        """Listen to the chunks before ``position``, from ``after`` on; returns how many chunks end before it."""
         end = position // CHUNK
-        if self._next < end - WARM_UP:
-            self._next, self._state = end - WARM_UP, np.zeros(STATE_SHAPE, np.float32)
+        first = max(0, after // CHUNK, end - REACH)
         self._join()
+        anew = self._next < first
+        self._next = max(self._next, first)
         while self._next < end:
-            start = self._next * CHUNK - self._from
-            chunk = self._kept[start - CONTEXT : start + CHUNK]
-            probability, self._state = self._model(chunk, self._state)
-            if probability >= THRESHOLD:
-                self._voiced = self._next
+            if anew or self._next % FRESH == 0:
+                self._state = np.zeros(STATE_SHAPE, np.float32)
+                for chunk in range(max(0, self._next - WARM_UP), self._next):
+                    self._probability(chunk)
+                anew = False
+            probability = self._probability(self._next)
+            if probability >= FAINT:
+                self._faint = self._next
+            if probability >= CLEAR:
+                self._clear = self._next
             self._next += 1
-        return (end - 1 - self._voiced) * CHUNK_MS
+        return end
+
+    def _probability(self, chunk: int) -> float:
+        """Of a voice in this chunk, which follows the one heard last."""
+        start = chunk * CHUNK - self._from
+        probability, self._state = self._model(self._kept[start - CONTEXT : start + CHUNK], self._state)
+        return probability
 
     def forget_before(self, position: int) -> None:
         """Nothing before ``position`` will be asked about again."""
-        first = position - (WARM_UP + 1) * CHUNK - CONTEXT
+        first = position - (REACH + WARM_UP + 1) * CHUNK - CONTEXT
         if first - self._from > KEPT:
             self._join()
             self._kept = self._kept[first - self._from :].copy()
