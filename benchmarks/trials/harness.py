@@ -17,6 +17,7 @@ import psutil
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
+from parakeet_client.wire import limit_send_buffer
 from parakeet_live.bench.probe import Probe
 from parakeet_live.bench.tracks import read_recordings, speak
 from parakeet_live.demo import RECORDING
@@ -82,6 +83,7 @@ async def talk(
         async with connect(
             url, compression=None, max_queue=None, open_timeout=60, ping_timeout=120
         ) as client:
+            limit_send_buffer(client.transport)
             outcome.messages.append(json.loads(await client.recv()))
             outcome.first_answer = time.monotonic() - dialled
             if admitted:

@@ -319,6 +319,7 @@ async def _dial(
         raise RefusedError("bad_url", message) from error
     except (OSError, InvalidHandshake, ConnectionClosed) as error:
         raise wire.refused(url, error) from error
+    wire.limit_send_buffer(socket.transport)
     try:
         while isinstance(greeting := wire.parse_greeting(await socket.recv()), Queued):
             if on_queued is not None:

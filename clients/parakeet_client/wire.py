@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from asyncio import BaseTransport
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +28,9 @@ FRAME_BYTES = 256 * 1024
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 PING_TIMEOUT_SECONDS = 120.0
 """While audio is sent faster than it is recognised the server reads slowly, and so answers pings late."""
+SEND_BUFFER_BYTES = 256 * 1024
+"""Audio that the kernel takes from us before it is sent. Left to itself it takes megabytes, which are minutes of audio,
+and pings wait behind them."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -43,6 +48,13 @@ def stream_url(
     query = urlencode({**stated, **as_query(options)}, safe=",")
     parts = urlsplit(url)
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, query)))))
+
+
+def limit_send_buffer(transport: BaseTransport) -> None:
+    """See SEND_BUFFER_BYTES."""
+    raw = transport.get_extra_info("socket")
+    if raw is not None:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
 
 
 def configure(options: Mapping[str, Any]) -> str:

@@ -30,8 +30,9 @@ from parakeet_client import (
     stream_file,
 )
 from parakeet_client.events import KINDS, parse
-from parakeet_client.wire import FRAME_BYTES, frames, stream_url
+from parakeet_client.wire import FRAME_BYTES, SEND_BUFFER_BYTES, frames, stream_url
 from parakeet_live.dialects.messages import protocol_schema
+from parakeet_live.web.run import listening_socket
 from support.random_bundle import noise
 from support.sockets import wait_until_idle
 
@@ -47,6 +48,31 @@ async def transcribe(url: str, audio: bytes) -> list[Event]:
         await stream.send(audio)
         await stream.end()
         return [event async for event in stream]
+
+
+async def test_a_ping_waits_behind_little_audio() -> None:
+    """A server that reads nothing: the system takes some seconds of audio, and no minutes."""
+
+    async def deaf(connection: websocket_server.ServerConnection) -> None:
+        await connection.send(READY)
+        connection.transport.pause_reading()
+        await over.wait()
+        connection.transport.abort()
+
+    over = asyncio.Event()
+    with listening_socket("127.0.0.1", 0) as listener:
+        url = f"ws://127.0.0.1:{listener.getsockname()[1]}"
+        async with (
+            websocket_server.serve(deaf, sock=listener, compression=None),
+            connect(url, reconnect=False) as stream,
+        ):
+            sending = asyncio.create_task(stream.send(bytes(6_000_000)))
+            await asyncio.wait((sending,), timeout=1)
+            underway = stream.kept_bytes
+            over.set()
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+    assert SEND_BUFFER_BYTES < underway < 2_500_000, "without limits more than 4 MB"
 
 
 async def test_a_session(babble_url: str) -> None:
