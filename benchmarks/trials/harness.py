@@ -68,8 +68,13 @@ class Outcome:
 
     @property
     def transcript(self) -> list[Any]:
-        """Text, words and number of every final."""
-        return [(m["utterance"], m["text"], m["words"]) for m in self.messages if m["type"] == "final"]
+        """Number and text of every final, and the times of its words. Confidences may differ in their last digit
+        between steps of different sizes."""
+        return [
+            (m["utterance"], m["text"], [(w["text"], w["start_ms"], w["end_ms"]) for w in m["words"]])
+            for m in self.messages
+            if m["type"] == "final"
+        ]
 
 
 async def talk(
