@@ -59,7 +59,7 @@ PRESETS = {
         EndpointingConfig(
             Preset.DICTATION,
             eou_silence_ms=2_000,
-            eou_hold_ms=1_600,
+            eou_hold_ms=960,
             silence_ms=2_600,
             silence_hold_ms=3_000,
             max_utterance_ms=60_000,
