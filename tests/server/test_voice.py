@@ -62,6 +62,21 @@ def test_asking_at_every_frame_hears_each_chunk_about_once() -> None:
     assert model.asked <= 1.6 * 9 * RATE / CHUNK
 
 
+def test_what_is_far_quieter_than_the_speech_before_is_not_listened_to() -> None:
+    """And the loudness that counts fades, so that someone may speak from farther away."""
+    model = Says()
+    monitor = VoiceMonitor(model)
+    monitor.push(level((1.024, 0.9), (9, 0.9 * 10 ** (-43 / 20))))
+    asked = [0]
+    for until in (4, 10):  # the voice is less than 35 dB louder from the fifth second on
+        for position in range(round(1.1 * RATE), until * RATE, FRAME):
+            monitor.since_voice_ms(position, after=round(1.024 * RATE))
+            monitor.forget_before(position)
+        asked.append(model.asked)
+    assert asked[1] == 0
+    assert asked[2] >= 4 * RATE // CHUNK
+
+
 def test_every_voice_is_heard_on_a_telephone_line() -> None:
     """Without its state begun anew the network hears nobody on this line after the first who spoke."""
     onsets: list[int] = []

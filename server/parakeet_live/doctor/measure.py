@@ -15,7 +15,7 @@ from parakeet_live.doctor.findings import Finding, Level
 from parakeet_live.engine.backend import Backend
 from parakeet_live.engine.backends import open_backend
 from parakeet_live.engine.cores import usable_cores
-from parakeet_live.engine.onnx import MAX_BATCH
+from parakeet_live.engine.onnx import MAX_SMALL_BATCH
 from parakeet_live.engine.warmup import SERVING_SHARE, Speech, warm_up
 from parakeet_models.frames import SUBSAMPLING_FACTOR
 from parakeet_models.layouts import AnyBundle
@@ -64,7 +64,7 @@ def measure(
     samples = np.concatenate(list(read_blocks(RECORDING)))
     report("loading")
     started = time.perf_counter()
-    backend = open_backend(bundle, usable_cores() * MAX_BATCH)
+    backend = open_backend(bundle, usable_cores() * MAX_SMALL_BATCH)
     load_seconds = time.perf_counter() - started
     lanes, batch = backend.lanes, backend.best_batch
     try:

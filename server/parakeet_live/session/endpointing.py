@@ -14,10 +14,9 @@ from enum import Enum, auto
 from parakeet_live.session.endpoint_config import EndpointingConfig
 from parakeet_live.session.events import Reason
 
-LISTEN_FROM_MS = 640
-LISTEN_AHEAD_MS = 240
-"""The voice detector is asked at every frame from so much audio after the last token on, or so much before a short
-silence is over: it listens in small pieces then, and not in the pauses between words."""
+LISTEN_FROM_MS = 960
+"""The voice detector costs as much as a small recogniser: it is asked when a silence is long enough to commit, and at
+every frame from so much audio after the last token on, because it listens back no further than a second."""
 VOICE_LAG_MS = 120
 """A voice must have been over for nearly as long as the silence since the last token: less by this, because a token
 mostly comes before the end of its sound."""
@@ -86,7 +85,7 @@ class Endpointer:
         wanted, hold = self.config.eou_silence_ms, self.config.eou_hold_ms
         if self._end is None:
             wanted, hold = max(wanted, self.config.silence_ms), self.config.silence_hold_ms
-        if silence < min(LISTEN_FROM_MS, wanted - LISTEN_AHEAD_MS):
+        if silence < min(LISTEN_FROM_MS, wanted):
             return None
         quiet = max(LEAST_QUIET_MS, wanted - VOICE_LAG_MS)
         heard = since_voice_ms is not None and since_voice_ms() < quiet
