@@ -90,7 +90,7 @@ def test_manifest(graphs: Bundle, converted: tuple[Result, Path]) -> None:
 def test_manifests_of_onnx_bundles_stay_as_they_were(graphs: Bundle) -> None:
     manifest = json.loads((graphs.directory / "manifest.json").read_text(encoding="utf-8"))
     assert "coreml" not in manifest
-    assert manifest["format"] == 1
+    assert manifest["format"] == 2
 
 
 def edited(bundle: Path, copy: Path, change: Callable[[dict[str, Any]], object]) -> Path:

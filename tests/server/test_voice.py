@@ -68,9 +68,9 @@ def test_what_is_far_quieter_than_the_speech_before_is_not_listened_to() -> None
     monitor = VoiceMonitor(model)
     monitor.push(level((1.024, 0.9), (9, 0.9 * 10 ** (-43 / 20))))
     asked = [0]
-    for until in (4, 10):  # the voice is less than 35 dB louder from the fifth second on
-        for position in range(round(1.1 * RATE), until * RATE, FRAME):
-            monitor.since_voice_ms(position, after=round(1.024 * RATE))
+    for until in (4, 10):  # the speech is less than 35 dB louder from the fifth second on
+        for position in range(round(1.4 * RATE), until * RATE, FRAME):
+            monitor.since_voice_ms(position, after=round(1.3 * RATE))
             monitor.forget_before(position)
         asked.append(model.asked)
     assert asked[1] == 0

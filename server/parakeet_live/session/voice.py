@@ -87,10 +87,13 @@ class VoiceMonitor:
         self._faint = self._clear = -NEVER
         """The last chunk with a voice, faint or clear."""
         self._silent: list[bool] = []
-        """Of each chunk from `_silent_from` on: far quieter than what was before."""
+        """Of each chunk from `_silent_from` on: it and those of a while before are far quieter than the speech. A
+        single one does not count: beginning anew again and again, the network hears voices in noise."""
         self._silent_from = 0
         self._loudest = 0.0
         """Power of the loudest chunk, fading."""
+        self._quiet = 0
+        """Chunks up to the last one that are far quieter."""
 
     def push(self, samples: Float32) -> None:
         """Append samples, float32[n] at 16 kHz."""
@@ -160,5 +163,6 @@ class VoiceMonitor:
         chunks = self._kept[first * CHUNK - self._from :]
         chunks = chunks[: len(chunks) // CHUNK * CHUNK].reshape(-1, CHUNK)
         for power in np.einsum("ij,ij->i", chunks, chunks).tolist():
-            self._silent.append(power < SILENCE * self._loudest)
+            self._quiet = self._quiet + 1 if power < SILENCE * self._loudest else 0
+            self._silent.append(self._quiet >= FRESH)
             self._loudest = max(power, FADING * self._loudest)

@@ -31,6 +31,8 @@ from parakeet_live.web.service import StreamService
 PREFIX = "parakeet_live"
 BOUNDS_STEP = 8
 """Every so many bounds of the engine's fine histograms become one of Prometheus': each 2.1 times the one before."""
+BATCH_STEP = 4
+"""The same for the sizes of batches: 4, 8, 12, ..."""
 
 
 class ServerMetrics:
@@ -133,7 +135,7 @@ def _engine(recognizer: Recognizer) -> Iterator[Metric]:
     yield _counter("recognised_audio_seconds", "Audio recognised.", counts.frames * recognizer.frame_seconds)
     yield _counter("lane_busy_seconds", "Time that lanes spent in the network.", counts.busy)
     yield _counter("batch_failures", "Batches that failed.", counts.failures)
-    yield _histogram("batch_size", "Streams in one batch.", counts.batch_size, 1)
+    yield _histogram("batch_size", "Streams in one batch.", counts.batch_size, BATCH_STEP)
     yield _histogram("batch_seconds", "Time of one batch.", counts.batch_time, BOUNDS_STEP)
     yield _histogram(
         "step_queue_seconds", "From a step being ready to its batch starting.", counts.queue_time, BOUNDS_STEP
