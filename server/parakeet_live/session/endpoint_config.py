@@ -68,7 +68,7 @@ PRESETS = {
         EndpointingConfig(
             Preset.TELEPHONE_DIGITS,
             eou_silence_ms=1_360,
-            eou_hold_ms=1_600,
+            eou_hold_ms=960,
             silence_ms=1_800,
             silence_hold_ms=3_000,
             max_utterance_ms=30_000,
