@@ -77,6 +77,28 @@ def test_what_is_far_quieter_than_the_speech_before_is_not_listened_to() -> None
     assert asked[2] >= 4 * RATE // CHUNK
 
 
+class Remembers:
+    """A detector whose state is the last sample it has heard."""
+
+    def __call__(self, samples: Float32, state: Float32) -> tuple[float, Float32]:
+        before = state[0, 0, 0]
+        assert before in (0, samples[CONTEXT - 1]), "the state of some other moment"
+        return 0.0, np.full_like(state, samples[-1])
+
+
+def test_the_state_never_stands_for_another_moment_than_the_one_before() -> None:
+    """Wherever a question ends: in quiet that is not listened to, or at the place that the next one starts from."""
+    noise = np.random.default_rng(3).normal(0, 0.2, 12 * RATE).astype(np.float32)
+    for second in range(1, 12, 3):
+        noise[second * RATE : (second + 2) * RATE] *= np.float32(10 ** (-43 / 20))
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        monitor = VoiceMonitor(Remembers())
+        monitor.push(noise)
+        for position in np.sort(rng.integers(0, len(noise), 60)).tolist():
+            monitor.since_voice_ms(position, after=int(rng.integers(0, position + 1)))
+
+
 def test_every_voice_is_heard_on_a_telephone_line() -> None:
     """Without its state begun anew the network hears nobody on this line after the first who spoke."""
     onsets: list[int] = []

@@ -84,6 +84,8 @@ class VoiceMonitor:
         self._next = 0
         """The chunk to listen to next."""
         self._state = np.zeros(STATE_SHAPE, np.float32)
+        self._heard = 0
+        """The chunk that the state stands before."""
         self._faint = self._clear = -NEVER
         """The last chunk with a voice, faint or clear."""
         self._silent: list[bool] = []
@@ -117,18 +119,15 @@ class VoiceMonitor:
         end = position // CHUNK
         first = max(0, after // CHUNK, end - REACH)
         self._join()
-        anew = self._next < first
         self._next = max(self._next, first)
         while self._next < end:
             if self._silent[self._next - self._silent_from]:
                 self._next += 1
-                anew = True
                 continue
-            if anew or self._next % FRESH == 0:
+            if self._next != self._heard or self._next % FRESH == 0:
                 self._state = np.zeros(STATE_SHAPE, np.float32)
                 for chunk in range(max(0, self._next - WARM_UP), self._next):
                     self._probability(chunk)
-                anew = False
             probability = self._probability(self._next)
             if probability >= FAINT:
                 self._faint = self._next
@@ -138,9 +137,10 @@ class VoiceMonitor:
         return end
 
     def _probability(self, chunk: int) -> float:
-        """Of a voice in this chunk, which follows the one heard last."""
+        """Of a voice in this chunk; the state is that of the chunk before, or new."""
         start = chunk * CHUNK - self._from
         probability, self._state = self._model(self._kept[start - CONTEXT : start + CHUNK], self._state)
+        self._heard = chunk + 1
         return probability
 
     def forget_before(self, position: int) -> None:
