@@ -33,6 +33,22 @@ def test_an_old_session_is_warned_and_then_ended() -> None:
     assert due(liveness, 100.0) == [EndReason.SESSION_LIMIT]
 
 
+def test_a_check_that_comes_too_late_warns_before_it_ends() -> None:
+    for limits, code, end in (
+        ((10.0, 0.0), WarningCode.IDLE, EndReason.IDLE_TIMEOUT),
+        ((0.0, 10.0), WarningCode.SESSION_ENDING, EndReason.SESSION_LIMIT),
+    ):
+        liveness = Liveness(0.0, *limits)
+        (warning,) = liveness.check(14.0, 0.0)
+        assert isinstance(warning, Warn)
+        assert (warning.code, warning.details["remaining_ms"]) == (code, 0)
+        assert due(liveness, 14.5) == [end]
+    stalled = Liveness(0.0, 10.0, 0.0)
+    assert due(stalled, 14.0) == [WarningCode.IDLE]
+    stalled.heard(14.1)  # it had been lying in the socket
+    assert due(stalled, 14.5) == []
+
+
 def test_limits_of_zero_are_none() -> None:
     assert due(Liveness(0.0, 0.0, 0.0), 1e9) == []
 

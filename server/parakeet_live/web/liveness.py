@@ -43,23 +43,27 @@ class Liveness:
         self._warned_of_idleness = False
 
     def check(self, now: float, lag: float) -> Iterator[Warn | EndReason]:
-        """What is due: warnings, and the reason to end the session for. ``lag`` in seconds."""
+        """What is due: warnings, and the reason to end the session for. ``lag`` in seconds.
+
+        No end without its warning at an earlier check, however late the checks come: what a client sent meanwhile is
+        read between the two.
+        """
         if self._max_session:
             left = self._opened + self._max_session - now
-            if left <= 0:
+            if left <= 0 and self._warned_of_end:
                 yield EndReason.SESSION_LIMIT
                 return
             if left <= min(ENDING_NOTICE_SECONDS, self._max_session / 5) and not self._warned_of_end:
                 self._warned_of_end = True
-                yield _ending_soon(left)
+                yield _ending_soon(max(0.0, left))
         if self._idle_timeout:
             left = self._heard + self._idle_timeout - now
-            if left <= 0:
+            if left <= 0 and self._warned_of_idleness:
                 yield EndReason.IDLE_TIMEOUT
                 return
             if left <= min(IDLE_NOTICE_SECONDS, self._idle_timeout / 5) and not self._warned_of_idleness:
                 self._warned_of_idleness = True
-                yield _idle_for(now - self._heard, left)
+                yield _idle_for(now - self._heard, max(0.0, left))
         if lag >= LAG_WARNING_SECONDS and now >= self._warned_of_lag + LAG_REPEAT_SECONDS:
             self._warned_of_lag = now
             yield _late(lag)
