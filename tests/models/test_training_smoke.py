@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +26,12 @@ from parakeet_models.training.library import ClipLibrary
 from parakeet_models.training.loss import transducer_loss
 from parakeet_models.training.model import TrainingModel, tiny_config
 from parakeet_models.training.schedule import Schedule
-from parakeet_models.training.sounds import SOUNDS, SoundTable
+from parakeet_models.training.sounds import IGNORED, LATE_S, QUIET, SOUNDS, sound_targets
 from parakeet_models.training.streams import EASY, FIRST, Difficulty, StreamComposer, Utterance, Word
 from parakeet_models.training.tokenizer import EOB, EOU, Tokenizer, train_tokenizer
 from parakeet_models.training.trainer import Trainer, TrainingOptions
 
 RATE = 16_000
-SOUND_TABLE = SoundTable({"one": "wʌn", "two": "tu", "five": "fIv", "yes": "jɛs"})
 
 
 def toy_clip(text: str, voice: int, seed: int) -> Clip:
@@ -247,7 +247,7 @@ def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None
         Utterance([Word("two", 1.5, 1.8)], closed=False),
     ]
     noise = np.full((200, MEL.bins), -10, np.float32)
-    batch: Batch = collate([(noise, said), (noise, [])], tokenizer, SOUND_TABLE, 250)
+    batch: Batch = collate([(noise, said), (noise, [])], tokenizer, 250)
     assert batch.labels[0, :4].tolist() == [one, two, tokenizer.eou, two]
     assert batch.label_lengths.tolist() == [4, 0]
     blank, frames, width = tokenizer.blank, batch.frame_labels.shape[1], batch.decoder_inputs.shape[1]
@@ -272,9 +272,34 @@ def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None
     assert not bias[:, [0, 1, 3]].any()
     assert not batch.node_bias[4 * first :].any()
     assert set(batch.frame_labels[1].tolist()) == {blank, -100}
-    heard_sounds = {SOUNDS[i] for i in batch.sounds[0].sum(0).nonzero().flatten().tolist()}
-    assert heard_sounds == set("wʌntu")
-    assert not batch.sounds[1].any()
+    assert set(batch.sounds[1].flatten().tolist()) == {QUIET, IGNORED}  # nothing said, and padding
+
+
+def test_sounds_are_asked_for_once_they_have_been_heard() -> None:
+    w, ah, n = (SOUNDS.index(sound) for sound in ("W", "AH", "N"))
+    aligned = Word("one", 0.4, 0.64, ((w, 0.4, 0.48), (ah, 0.48, 0.56), (n, 0.56, 0.64)))
+    targets = sound_targets(15, [Utterance([aligned, Word("two", 0.8, 0.96)])], 0.08)
+    slots = [
+        (0.08 * k - 0.08 + 0.02 * i - LATE_S, int(x))
+        for k, row in enumerate(targets)
+        for i, x in enumerate(row)
+    ]
+    for start, sound in slots:
+        middle = start + 0.01
+        expected = QUIET
+        for known, begin, end in [*aligned.sounds, (IGNORED, 0.8, 0.96)]:
+            if begin <= middle < end:
+                expected = known
+        assert sound == expected, middle
+
+
+def test_a_clip_brings_its_sounds_into_the_stream(tokenizer: Tokenizer) -> None:
+    clip = replace(toy_clip("one two", 0, 1), sounds=(((0, 0.02, 0.1), (1, 0.1, 0.14)), ((2, 0.16, 0.28),)))
+    stream = StreamComposer(ClipLibrary([clip], None), seed=3).stream(EASY)
+    words = [word for utterance in stream.utterances for word in utterance.words]
+    assert [[sound for sound, _, _ in word.sounds] for word in words] == [[0, 1], [2]]
+    for word in words:
+        assert word.start <= word.sounds[0][1] < word.sounds[-1][2] <= word.end
 
 
 def test_word_errors() -> None:
@@ -295,7 +320,6 @@ def test_training_learns_and_resumes(
             tokenizer,
             tokenizer_path,
             StreamComposer(library, seed=6),
-            SOUND_TABLE,
             tmp_path,
             TrainingOptions(batch_seconds=10, schedule=Schedule(warmup_steps=20)),
         )
@@ -344,7 +368,11 @@ def test_schedule_warms_up_ramps_holds_and_decays() -> None:
     assert plan.uses_transducer(plan.frame_only_until)
     assert plan.difficulty(0) == FIRST
     assert plan.difficulty(plan.few_words_until) == EASY
-    assert plan.rate(100, 10_000) == plan.rate(200, 10_000) == plan.learning_rate
+    assert (
+        plan.rate(plan.constant_until, 10_000)
+        == plan.learning_rate
+        == 2 * plan.rate(4 * plan.constant_until, 10_000)
+    )
     assert plan.rate(300, 10_000) < 0.03 * plan.learning_rate
     assert plan.difficulty(300).level < plan.difficulty(200).level
     assert plan.frame_weight(0) == 1

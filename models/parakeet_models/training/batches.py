@@ -16,7 +16,7 @@ from torch import Tensor
 from parakeet_models.frames import subsampled_length
 
 from .features import MEL, Mel
-from .sounds import SOUNDS, SoundTable
+from .sounds import IGNORED, SLOTS, sound_targets
 from .streams import Difficulty, StreamComposer, Utterance
 from .tokenizer import Tokenizer
 
@@ -39,8 +39,6 @@ KNOWN_AFTER_S = 0.1
 
 NODES_STEP = 2048
 """Lattice nodes of a batch are rounded up to a multiple of this, for the sake of fixed shapes."""
-
-IGNORED = -100
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Batch:
     frame_labels: Tensor
     """int64[B, T']: token, blank, or `IGNORED` in the padding"""
     sounds: Tensor
-    """float32[B, T', len(SOUNDS)]: 1 where a sound is heard"""
+    """int64[B, T', SLOTS]: `sounds.sound_targets`"""
 
     @property
     def seconds(self) -> float:
@@ -155,15 +153,13 @@ def _segments(
     return segments
 
 
-def collate(
-    examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, sounds: SoundTable, frames: int
-) -> Batch:
+def collate(examples: list[tuple[Mel, list[Utterance]]], tokenizer: Tokenizer, frames: int) -> Batch:
     """A batch of streams, padded to `frames` mel frames."""
     rows = len(examples)
     mel = torch.zeros(rows, frames, MEL.bins)
     encoder_frames = subsampled_length(frames)
     framewise = torch.full((rows, encoder_frames), IGNORED)
-    heard = torch.zeros(rows, encoder_frames, len(SOUNDS))
+    heard = torch.full((rows, encoder_frames, SLOTS), IGNORED)
     sequences: list[list[int]] = []
     inputs: list[list[int]] = [[tokenizer.blank]]
     found: list[tuple[int, tuple[int, int, list[int], bool, float], int]] = []
@@ -171,7 +167,7 @@ def collate(
         mel[row, : len(features)] = torch.from_numpy(features)
         valid = subsampled_length(len(features))
         framewise[row, :valid] = torch.from_numpy(frame_labels(valid, utterances, tokenizer))
-        heard[row, :valid] = torch.from_numpy(sounds.targets(valid, utterances, FRAME_SECONDS))
+        heard[row, :valid] = torch.from_numpy(sound_targets(valid, utterances, FRAME_SECONDS))
         sequence: list[int] = []
         for segment in _segments(valid, utterances, tokenizer):
             tokens, closed = segment[2], segment[3]
@@ -228,12 +224,9 @@ def collate(
 class BatchSource:
     """Endless batches of about `seconds` of audio; `difficulty` may be changed between batches."""
 
-    def __init__(
-        self, composer: StreamComposer, tokenizer: Tokenizer, sounds: SoundTable, seconds: float
-    ) -> None:
+    def __init__(self, composer: StreamComposer, tokenizer: Tokenizer, seconds: float) -> None:
         self._composer = composer
         self._tokenizer = tokenizer
-        self._sounds = sounds
         self._rows = [max(1, round(seconds * 100 / length)) for length in LENGTHS]
         self._waiting: list[list[tuple[Mel, list[Utterance]]]] = [[] for _ in LENGTHS]
         self.difficulty = Difficulty()
@@ -247,4 +240,4 @@ class BatchSource:
             self._waiting[bucket].append((mel, utterances))
             if len(self._waiting[bucket]) == self._rows[bucket]:
                 examples, self._waiting[bucket] = self._waiting[bucket], []
-                yield collate(examples, self._tokenizer, self._sounds, LENGTHS[bucket])
+                yield collate(examples, self._tokenizer, LENGTHS[bucket])

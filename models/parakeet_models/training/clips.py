@@ -18,6 +18,8 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
+from .sounds import Sound
+
 SAMPLE_RATE = 16_000
 
 Samples = npt.NDArray[np.float32]
@@ -40,6 +42,8 @@ class Clip:
     """What sort of text it is (`grammar.KINDS`)."""
     times: tuple[tuple[float, float], ...] = ()
     """Start and end of each word in seconds, where the engine tells; else empty."""
+    sounds: tuple[tuple[Sound, ...], ...] = ()
+    """The sounds of each word, once they are aligned (`alignment`); times in seconds."""
 
     @property
     def words(self) -> list[str]:

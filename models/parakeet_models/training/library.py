@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .clips import SAMPLE_RATE, Clip, Samples, read_shard
+from .alignment import AlignedClips
+from .clips import SAMPLE_RATE, Clip, Samples
 from .grammar import JOINABLE
 from .lexicon import SPOKEN_DIGITS
 from .synthesis import HELD_OUT_SUFFIX
@@ -47,6 +48,7 @@ class ClipLibrary:
         )
         self._shards = shards
         self._seen: set[Path] = set()
+        self._aligned = AlignedClips()
         self.seconds: dict[str, float] = defaultdict(float)
         self.counts: dict[str, int] = defaultdict(int)
         for clip in recordings:
@@ -72,7 +74,7 @@ class ClipLibrary:
         found = {path for path in self._shards.glob("*/*.json") if HELD_OUT_SUFFIX not in path.parent.name}
         new = sorted(found - self._seen)
         for path in new:
-            for clip in read_shard(path):
+            for clip in self._aligned.shard(path):
                 self._add(clip)
             self._seen.add(path)
         return len(new)

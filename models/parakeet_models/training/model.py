@@ -10,9 +10,12 @@ from parakeet_models.network import NetworkConfig, ParakeetNetwork
 from .batches import Batch
 from .features import MEL
 from .front_end import TrainingSubsampling
-from .sounds import SOUNDS
+from .sounds import QUIET, SLOTS
 
-TOKEN_DROPOUT = 0.15
+SOUND_LAYER = 4
+"""The layer, from 0, after which the sounds are to be known: those behind it put words together."""
+
+TOKEN_DROPOUT = 0.2
 """Share of the prediction network's inputs replaced by the zero embedding. The grammar is so regular that it learns
 too much of it: one word misheard as `go` and no digit could follow."""
 
@@ -39,7 +42,9 @@ class TrainingModel(nn.Module):
         self.network = ParakeetNetwork(config)
         self.network.encoder.pre_encode = TrainingSubsampling(config)
         self.frame_head = nn.Linear(config.d_model, config.vocabulary + 1)
-        self.sound_head = nn.Linear(config.d_model, len(SOUNDS))
+        self.sound_head = nn.Linear(config.d_model, SLOTS * (QUIET + 1))
+        self._middle: Tensor | None = None
+        self.network.encoder.layers[SOUND_LAYER].register_forward_hook(self._keep_middle)
 
     @property
     def blank(self) -> int:
@@ -63,10 +68,16 @@ class TrainingModel(nn.Module):
         pre_encode.out.weight.div_(spread[:, None])
         pre_encode.out.bias.copy_((pre_encode.out.bias - flat.mean(0)) / spread)
 
-    def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Encoder output [B, T', d_model] and its valid lengths int64[B]."""
+    def _keep_middle(self, _layer: nn.Module, _inputs: object, output: Tensor) -> None:
+        self._middle = output
+
+    def encode(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Encoder output [B, T', d_model], its valid lengths int64[B], and logits of the sounds
+        [B, T', SLOTS, QUIET + 1]."""
         encoded, lengths = self.network.encoder(batch.mel, batch.mel_lengths)
-        return encoded, lengths
+        middle, self._middle = self._middle, None
+        sounds = self.sound_head(middle).unflatten(-1, (SLOTS, QUIET + 1))
+        return encoded, lengths, sounds
 
     def transducer_logits(self, encoded: Tensor, batch: Batch) -> Tensor:
         """Joint logits [N, V + 1] of the lattice nodes, the prediction network starting anew at each utterance."""

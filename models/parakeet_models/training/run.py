@@ -15,16 +15,14 @@ from typing import Any
 import torch
 from torch.multiprocessing.spawn import start_processes
 
+from .alignment import AlignedClips
 from .clips import read_recordings
 from .evaluate import Recording, read_held_out, read_manifest
-from .everyday import COMMON_WORDS
-from .grammar import vocabulary
 from .library import ClipLibrary
 from .memory import keep_memory
 from .model import TrainingModel, tiny_config
 from .parallel import Team
 from .schedule import Schedule
-from .sounds import SoundTable, make_sounds
 from .streams import StreamComposer
 from .tokenizer import Tokenizer, train_tokenizer
 from .trainer import Trainer, TrainingOptions
@@ -52,10 +50,6 @@ class Run:
     def tokenizer(self) -> Path:
         return self.work / "tokenizer.model"
 
-    @property
-    def sounds(self) -> Path:
-        return self.work / "sounds.json"
-
 
 def train(run: Run, processes: int = 1) -> None:
     """Train until the end of the schedule, or until SIGTERM or Ctrl-C, after which a checkpoint is written.
@@ -65,7 +59,6 @@ def train(run: Run, processes: int = 1) -> None:
     """
     if not run.tokenizer.exists():
         train_tokenizer(run.tokenizer)
-    make_sounds((*vocabulary(), *COMMON_WORDS), run.sounds)
     if processes == 1:
         _train(0, run, 1, None)
         return
@@ -95,7 +88,8 @@ def _train(rank: int, run: Run, processes: int, rendezvous: Path | None) -> None
     torch.manual_seed(run.seed + rank)
     team = Team(rank, processes, rendezvous)
     tokenizer = Tokenizer(run.tokenizer)
-    library = ClipLibrary(read_recordings(run.real / "manifest.jsonl"), run.clips)
+    recorded = AlignedClips().clips(read_recordings(run.real / "manifest.jsonl"), run.clips / "real.sounds")
+    library = ClipLibrary(recorded, run.clips)
     recordings: list[Recording] = []
     if team.leads:
         for source, seconds in library.seconds.items():
@@ -108,7 +102,6 @@ def _train(rank: int, run: Run, processes: int, rendezvous: Path | None) -> None
         tokenizer,
         run.tokenizer,
         StreamComposer(library, run.seed + rank),
-        SoundTable.read(run.sounds),
         run.work,
         TrainingOptions(seed=run.seed, schedule=Schedule(end=60 * run.hours)),
         recordings,

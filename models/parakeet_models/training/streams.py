@@ -18,6 +18,7 @@ from .features import Mel
 from .library import ClipLibrary
 from .noises import NoiseBank, on_and_off, stationary_noise
 from .numbers import draw_count
+from .sounds import Sound
 
 MAX_SECONDS = 15.6
 
@@ -30,11 +31,12 @@ LONG_PAUSE_SHARE = 0.04
 """Now and then a longer pause without `<EOU>`, for speakers who hesitate."""
 
 GAPS: tuple[tuple[tuple[float, float], float], ...] = (
-    ((0.5, 0.9), 0.3),
-    ((0.9, 2.2), 0.62),
-    ((2.2, 4.5), 0.08),
+    ((0.5, 0.8), 0.52),
+    ((0.8, 1.6), 0.4),
+    ((1.6, 4.0), 0.08),
 )
-"""Seconds of silence between utterances, and how often: the shortest still has `<EOU>` within `EOU_DELAY`."""
+"""Seconds of silence between utterances, and how often: the shortest still has `<EOU>` within `EOU_DELAY`, and a second
+of silence costs as much as one of speech and teaches less."""
 
 JOINED_LENGTHS: dict[str, tuple[tuple[int, float], ...]] = {
     "digits": (
@@ -51,8 +53,8 @@ JOINED_POOLS = {"digits": "=digit", "code": "=letter", "list": "word"}
 CODE_POOLS = ("=letter", "=letter", "=letter", "=digit", "=nato")
 
 UTTERANCES: dict[str, float] = {
-    "digits": 0.2, "code": 0.09, "list": 0.13, "word": 0.18, "string": 0.06, "spelling": 0.06, "number": 0.09,
-    "telephone": 0.09, "command": 0.06, "everyday": 0.05, "salad": 0.04,
+    "digits": 0.19, "code": 0.09, "list": 0.16, "word": 0.1, "string": 0.07, "spelling": 0.06, "number": 0.1,
+    "telephone": 0.11, "command": 0.06, "everyday": 0.06, "salad": 0.06,
 }  # fmt: skip
 """What an utterance is: joined (the first three) or a clip of a kind; the share of each."""
 
@@ -68,7 +70,7 @@ FIRST_UTTERANCES: dict[str, float] = {"digits": 0.6, "code": 0.2, "=answer": 0.2
 four minutes), while with these the frame accuracy passes one half."""
 
 WARP = (0.84, 1.2)
-WARPED_SHARE = 0.65
+WARPED_SHARE = 0.5
 """Vocal tracts of other lengths, from the first minute on: of the words of voices in training the model knew 75 to 88 %
 when it knew 35 % of those of other voices."""
 
@@ -83,6 +85,8 @@ class Word:
     text: str
     start: float
     end: float
+    sounds: tuple[Sound, ...] = ()
+    """When each of its sounds is heard, if that is known."""
 
 
 @dataclass
@@ -111,7 +115,7 @@ class Difficulty:
     """Probability that a distortion that could be applied is considered at all."""
     max_words: int = 16
     max_utterances: int = 4
-    noise_only: float = 0.1
+    noise_only: float = 0.05
     """Share of the streams without speech."""
     easy: float = 0.0
     """Share of the utterances drawn from `EASY_UTTERANCES`."""
@@ -139,17 +143,29 @@ def _faded(samples: Samples) -> Samples:
 def _word_times(clip: Clip, cut: float, start: float, seconds: float, speed: float) -> list[Word]:
     """Words of a clip that begins `cut` seconds late and is played at `speed` from `start` on for `seconds`.
 
-    Times come from the synthesiser if it told them, else in proportion to the number of letters.
+    Times come from the synthesiser if it told them, else from the alignment, else in proportion to the number of
+    letters.
     """
-    if clip.times:
-        times = [((a - cut) / speed, (b - cut) / speed) for a, b in clip.times]
+
+    def placed(second: float) -> float:
+        return min(max((second - cut) / speed, 0.0), seconds)
+
+    known = clip.times or tuple((sounds[0][1], sounds[-1][2]) for sounds in clip.sounds)
+    if known:
+        times = [(placed(a), placed(b)) for a, b in known]
     else:
         weights = np.array([len(word) + 1.5 for word in clip.words])
         edges = seconds * np.concatenate([[0.0], np.cumsum(weights) / weights.sum()])
         times = [(float(edges[i]), float(edges[i + 1])) for i in range(len(weights))]
     times[-1] = (times[-1][0], seconds)  # the end of the sound is the end of the last word
-    limited = [(min(max(a, 0.0), seconds), min(max(b, 0.0), seconds)) for a, b in times]
-    return [Word(word, start + a, start + b) for word, (a, b) in zip(clip.words, limited, strict=True)]
+    heard = [
+        tuple((sound, start + placed(a), start + placed(b)) for sound, a, b in sounds)
+        for sounds in clip.sounds or [()] * len(times)
+    ]
+    return [
+        Word(word, start + a, start + b, sounds)
+        for word, (a, b), sounds in zip(clip.words, times, heard, strict=True)
+    ]
 
 
 def _keep_heard(utterances: list[Utterance], seconds: float) -> None:

@@ -18,14 +18,14 @@ from torch import Tensor
 
 from parakeet_models.network import ParakeetNetwork
 
-from .batches import IGNORED, Batch, BatchSource
+from .batches import Batch, BatchSource
 from .evaluate import Recording, evaluate, false_words, noise_recordings
 from .export import write_checkpoint
 from .loss import transducer_loss
 from .model import TrainingModel
 from .parallel import Team
 from .schedule import Schedule
-from .sounds import SoundTable
+from .sounds import IGNORED, QUIET
 from .streams import StreamComposer
 from .tokenizer import SPECIALS, Tokenizer
 
@@ -51,7 +51,8 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class Losses:
-    """Per label, except `frame` and `sound`, which are per frame; `accuracy` is over the frames that carry a word."""
+    """Per label, except `frame`, per frame, and `sound`, per slot of a frame; `accuracy` is over the frames that carry a
+    word, `sound_accuracy` over the slots that carry a sound."""
 
     total: Tensor
     transducer: float
@@ -59,6 +60,12 @@ class Losses:
     frame: float
     sound: float
     accuracy: float
+    sound_accuracy: float
+
+
+def _accuracy(logits: Tensor, targets: Tensor, counted: Tensor) -> float:
+    right = (logits.argmax(-1) == targets) & counted
+    return float(right.sum() / counted.sum().clamp(min=1))
 
 
 def compute_losses(
@@ -66,21 +73,28 @@ def compute_losses(
 ) -> Losses:
     """Forward pass and the loss of the current phase."""
     with torch.autocast("cpu", torch.bfloat16):
-        encoded, lengths = model.encode(batch)
+        encoded, lengths, sound_logits = model.encode(batch)
         frame_logits = model.frame_head(encoded).float()
-        sound_logits = model.sound_head(encoded).float()
         logits = model.transducer_logits(encoded, batch) if schedule.uses_transducer(minutes) else None
     frame = F.cross_entropy(
         frame_logits.flatten(0, 1), batch.frame_labels.flatten(), ignore_index=IGNORED, label_smoothing=0.05
     )
-    sound = F.binary_cross_entropy_with_logits(sound_logits, batch.sounds, reduction="none").sum(-1)
-    sound_loss = sound[batch.frame_labels != IGNORED].mean()
-    labelled = (batch.frame_labels < model.blank - SPECIALS) & (batch.frame_labels != IGNORED)
-    right = (frame_logits.argmax(-1) == batch.frame_labels) & labelled
-    accuracy = float(right.sum() / labelled.sum().clamp(min=1))
+    sound_loss = F.cross_entropy(
+        sound_logits.float().flatten(0, 2), batch.sounds.flatten(), ignore_index=IGNORED
+    )
+    accuracy = _accuracy(
+        frame_logits,
+        batch.frame_labels,
+        (batch.frame_labels != IGNORED) & (batch.frame_labels < model.blank - SPECIALS),
+    )
+    sound_accuracy = _accuracy(
+        sound_logits, batch.sounds, (batch.sounds != IGNORED) & (batch.sounds != QUIET)
+    )
     if logits is None:
         total = frame + schedule.sound_weight(minutes) * sound_loss
-        return Losses(total, 0.0, 0.0, float(frame.detach()), float(sound_loss.detach()), accuracy)
+        return Losses(
+            total, 0.0, 0.0, float(frame.detach()), float(sound_loss.detach()), accuracy, sound_accuracy
+        )
     count = batch.label_lengths.sum().clamp(min=1)
     rows = transducer_loss(
         logits,
@@ -117,6 +131,7 @@ def compute_losses(
         float(frame.detach()),
         float(sound_loss.detach()),
         accuracy,
+        sound_accuracy,
     )
 
 
@@ -150,7 +165,6 @@ class Trainer:
         tokenizer: Tokenizer,
         tokenizer_path: Path,
         composer: StreamComposer,
-        sounds: SoundTable,
         folder: Path,
         options: TrainingOptions,
         recordings: Sequence[Recording] = (),
@@ -164,7 +178,7 @@ class Trainer:
         self.folder = folder
         self.options = options
         self.recordings = recordings
-        self.source = BatchSource(composer, tokenizer, sounds, options.batch_seconds)
+        self.source = BatchSource(composer, tokenizer, options.batch_seconds)
         self.optimiser = torch.optim.AdamW(
             model.parameters(),
             lr=options.schedule.learning_rate,
@@ -254,9 +268,9 @@ class Trainer:
             return float(np.mean([getattr(losses, name) for losses in window]))
 
         log.info(
-            "step %d  %.1f min  rnnt %.3f  ctc %.3f  frame %.3f  sound %.3f  accuracy %.3f  audio %.1f h  %.0f x",
+            "step %d  %.1f min  rnnt %.3f  ctc %.3f  frame %.3f  sound %.3f  right %.3f, sounds %.3f  audio %.1f h  %.0f x",
             self.step, self.minutes, mean("transducer"), mean("ctc"), mean("frame"),
-            mean("sound"), mean("accuracy"), self.audio_s / 3600, self.audio_s / max(self.elapsed_s, 1e-3),
+            mean("sound"), mean("accuracy"), mean("sound_accuracy"), self.audio_s / 3600, self.audio_s / max(self.elapsed_s, 1e-3),
         )  # fmt: skip
 
     def averaged_network(self) -> ParakeetNetwork:
