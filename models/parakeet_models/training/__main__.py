@@ -29,7 +29,7 @@ voices, all by package name:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m parakeet_models.training",
-        description="Generate the synthetic speech, train the small model, write the checkpoint.",
+        description="Generate the synthetic speech, align its sounds, train the small model, write the checkpoint.",
         epilog=_ENGINES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -99,8 +99,22 @@ def _generate(arguments: argparse.Namespace) -> None:
             job.result()
 
 
+def _align(arguments: argparse.Namespace) -> None:
+    from concurrent.futures import ProcessPoolExecutor
+
+    from .alignment import align_shards
+
+    with ProcessPoolExecutor(arguments.processes) as pool:
+        jobs = [
+            pool.submit(align_shards, arguments.work / "clips", worker, arguments.processes)
+            for worker in range(arguments.processes)
+        ]
+        for job in jobs:
+            job.result()
+
+
 def main() -> int:
-    """Generate what is missing, then train."""
+    """Generate and align what is missing, then train."""
     arguments = _parser().parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
@@ -114,6 +128,7 @@ def main() -> int:
         return 2
     from .run import Run, train
 
+    _align(arguments)
     train(
         Run(
             arguments.real,

@@ -7,6 +7,7 @@ brings an acoustic model of its own to align with; nothing else of it is used.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from pocketsphinx import Decoder, get_model_path
 
 from .clips import SAMPLE_RATE, Clip, Samples, read_shard
 from .sounds import SOUNDS, Sound
+
+log = logging.getLogger(__name__)
 
 PRONUNCIATIONS = {
     "backtick": "B AE K T IH K", "caret": "K EH R AH T", "dont": "D OW N T", "haha": "HH AA HH AA",
@@ -86,6 +89,17 @@ def _search(decoder: Decoder, pcm: bytes, text: str) -> list[list[tuple[str, int
     except RuntimeError:
         return []
     return words if len(words) == len(text.split()) else []
+
+
+def align_shards(folder: Path, worker: int, workers: int) -> None:
+    """Align the clips of one worker's share of the shards under `folder` that are not aligned yet."""
+    aligned = AlignedClips()
+    mine = sorted(folder.glob("*/*.json"))[worker::workers]
+    paths = [path for path in mine if not path.with_suffix(".sounds").exists()]
+    for number, path in enumerate(paths, 1):
+        aligned.shard(path)
+        if number % 20 == 0:
+            log.info("aligned: %d of %d shards", number, len(paths))
 
 
 class AlignedClips:

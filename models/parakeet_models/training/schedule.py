@@ -21,8 +21,8 @@ class Schedule:
     decay: float = 40.0
     """The last minutes, in which the learning rate and the distortions go down."""
     learning_rate: float = 1.4e-3
-    """Until `constant_until`, then with the inverse square root of the time: with steps of 48 to 96 seconds it was three
-    times too high at 150 minutes."""
+    """Until `constant_until`, then with the inverse square root of the time: with steps of 48 to 96 seconds it was
+    three times too high at 150 minutes."""
     constant_until: float = 30.0
     warmup_steps: int = 150
     few_words_until: float = 4.0

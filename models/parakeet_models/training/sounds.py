@@ -15,9 +15,11 @@ import numpy as np
 if TYPE_CHECKING:
     from .streams import Utterance
 
-SOUNDS = tuple(
-    "AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH".split()
-)
+SOUNDS = (
+    "AA", "AE", "AH", "AO", "AW", "AY", "B", "CH", "D", "DH", "EH", "ER", "EY", "F", "G", "HH", "IH", "IY",
+    "JH", "K", "L", "M", "N", "NG", "OW", "OY", "P", "R", "S", "SH", "T", "TH", "UH", "UW", "V", "W", "Y",
+    "Z", "ZH",
+)  # fmt: skip
 """The 39 sounds of the CMU dictionary, without stress."""
 
 QUIET = len(SOUNDS)

@@ -51,8 +51,8 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class Losses:
-    """Per label, except `frame`, per frame, and `sound`, per slot of a frame; `accuracy` is over the frames that carry a
-    word, `sound_accuracy` over the slots that carry a sound."""
+    """Per label, except `frame`, per frame, and `sound`, per slot of a frame; `accuracy` is over the frames that carry
+    a word, `sound_accuracy` over the slots that carry a sound."""
 
     total: Tensor
     transducer: float
@@ -268,9 +268,11 @@ class Trainer:
             return float(np.mean([getattr(losses, name) for losses in window]))
 
         log.info(
-            "step %d  %.1f min  rnnt %.3f  ctc %.3f  frame %.3f  sound %.3f  right %.3f, sounds %.3f  audio %.1f h  %.0f x",
+            "step %d  %.1f min  rnnt %.3f  ctc %.3f  frame %.3f  sound %.3f  right %.3f, sounds %.3f"
+            "  audio %.1f h  %.0f x",
             self.step, self.minutes, mean("transducer"), mean("ctc"), mean("frame"),
-            mean("sound"), mean("accuracy"), mean("sound_accuracy"), self.audio_s / 3600, self.audio_s / max(self.elapsed_s, 1e-3),
+            mean("sound"), mean("accuracy"), mean("sound_accuracy"),
+            self.audio_s / 3600, self.audio_s / max(self.elapsed_s, 1e-3),
         )  # fmt: skip
 
     def averaged_network(self) -> ParakeetNetwork:
