@@ -53,8 +53,8 @@ JOINED_POOLS = {"digits": "=digit", "code": "=letter", "list": "word"}
 CODE_POOLS = ("=letter", "=letter", "=letter", "=digit", "=nato")
 
 UTTERANCES: dict[str, float] = {
-    "digits": 0.15, "code": 0.07, "list": 0.1, "word": 0.08, "string": 0.09, "spelling": 0.07, "number": 0.13,
-    "telephone": 0.16, "command": 0.08, "everyday": 0.07, "salad": 0.05,
+    "digits": 0.22, "code": 0.07, "list": 0.08, "word": 0.07, "string": 0.09, "spelling": 0.06, "number": 0.12,
+    "telephone": 0.15, "command": 0.07, "everyday": 0.06, "salad": 0.04,
 }  # fmt: skip
 """What an utterance is: joined (the first three) or a clip of a kind; the share of each."""
 
