@@ -53,8 +53,8 @@ JOINED_POOLS = {"digits": "=digit", "code": "=letter", "list": "word"}
 CODE_POOLS = ("=letter", "=letter", "=letter", "=digit", "=nato")
 
 UTTERANCES: dict[str, float] = {
-    "digits": 0.22, "code": 0.07, "list": 0.08, "word": 0.07, "string": 0.09, "spelling": 0.06, "number": 0.12,
-    "telephone": 0.15, "command": 0.07, "everyday": 0.06, "salad": 0.04,
+    "digits": 0.2, "code": 0.07, "list": 0.07, "word": 0.13, "string": 0.08, "spelling": 0.06, "number": 0.12,
+    "telephone": 0.13, "command": 0.07, "everyday": 0.05, "salad": 0.04,
 }  # fmt: skip
 """What an utterance is: joined (the first three) or a clip of a kind; the share of each."""
 
