@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 CLIPS_PER_SHARD = 60
 
 MIX: Mapping[str, float] = {
-    "word": 0.6, "string": 0.07, "spelling": 0.06, "number": 0.08, "telephone": 0.08, "command": 0.05,
-    "everyday": 0.03, "salad": 0.03,
+    "word": 0.4, "string": 0.09, "spelling": 0.08, "number": 0.12, "telephone": 0.13, "command": 0.08,
+    "everyday": 0.05, "salad": 0.05,
 }  # fmt: skip
 """Share of the clips by kind of text. Words alone are joined into strings, codes and lists in the streams."""
 

@@ -39,7 +39,7 @@ class Schedule:
     ramp_from: float = 26.0
     ramp_to: float = 80.0
     """Distortions, lengths and numbers of utterances rise between these two."""
-    top_level: float = 0.4
+    top_level: float = 0.5
     final_level: float = 0.3
     """The last minutes are less distorted, so that the last, small steps fit what most callers sound like. With 0.6 the
     network learned more slowly, even of streams distorted by 0.6."""
