@@ -45,7 +45,7 @@ class Quota:
 
 
 QUOTAS: tuple[Quota, ...] = (
-    Quota("hibari", 9000),
+    Quota("hibari", 18_000),
     Quota("flite", 6000),
     Quota("espeak", 2700),
     Quota("flite" + HELD_OUT_SUFFIX, 120),
@@ -53,7 +53,7 @@ QUOTAS: tuple[Quota, ...] = (
     Quota("piper", 1800),
     Quota("kokoro", 12_000, MIX),
 )
-"""About 9 hours of speech. On one core: kokoro two hours, piper 6 minutes, all others together 8 minutes."""
+"""About 12 hours of speech. On one core: kokoro two hours, piper 6 minutes, all others together 8 minutes."""
 
 
 def texts(mix: Mapping[str, float], rng: random.Random) -> Iterator[tuple[str, str]]:

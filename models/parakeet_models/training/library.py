@@ -16,7 +16,7 @@ from .lexicon import SPOKEN_DIGITS
 from .synthesis import HELD_OUT_SUFFIX
 
 SOURCE_WEIGHTS: dict[str, float] = {
-    "real": 0.42, "kokoro": 0.46, "flite": 0.1, "hibari": 0.14, "piper": 0.09, "espeak": 0.06,
+    "real": 0.42, "kokoro": 0.46, "flite": 0.1, "hibari": 0.2, "piper": 0.08, "espeak": 0.05,
 }  # fmt: skip
 """Share of the utterances by source, among those that have what is wanted (`real` has digits only). Two real speakers
 are worth more than any number of synthetic hours, and no synthetic voice may dominate; espeak is for robustness."""

@@ -14,6 +14,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -21,6 +22,7 @@ import numpy as np
 import soundfile
 
 from .accents import apply_accent, draw_accent
+from .augment import change_speed
 from .clips import SAMPLE_RATE, Clip, Samples, speech_bounds, to_16k, trimmed
 from .lexicon import spoken, spoken_counts, written
 
@@ -121,17 +123,30 @@ def word_phonemes(voice: Any, text: str) -> list[str]:
 
 
 class HibariVoice:
-    """hibari: one very natural American voice, 100 times real time (PyPI: hibari-tts)."""
+    """hibari: one very natural American voice, 20 times real time (PyPI: hibari-tts).
+
+    Played faster or slower than it was said, it has a shorter or longer vocal tract and another pitch: other speakers.
+    """
 
     name: ClassVar[str] = "hibari"
+    SIZES: ClassVar[tuple[float, ...]] = (0.78, 0.88, 1.0, 1.0, 1.12)
+    ACCENTED: ClassVar[float] = 0.45
+    """Share of the utterances with a foreign accent."""
 
     def __init__(self) -> None:
         self._voice = _require("hibari", "pip install hibari-tts").Hibari(threads=1)
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
-        phonemes = " ".join(word_phonemes(self._voice, spoken(text))) + rng.choice([".", ".", "", "?", "!"])
-        audio = self._voice.from_phonemes(phonemes, speed=rng.uniform(0.7, 1.3), seed=rng.randrange(10**6))
-        return _clip(to_16k(audio, 24_000), text, "hibari-heart", self.name)
+        phonemes = " ".join(word_phonemes(self._voice, spoken(text)))
+        accent = draw_accent(rng) if rng.random() < self.ACCENTED else ""
+        phonemes = (apply_accent(phonemes, accent, rng) if accent else phonemes) + rng.choice(
+            [".", ".", "", "?", "!"]
+        )
+        size, speed = rng.choice(self.SIZES), rng.uniform(0.75, 1.3)
+        audio = self._voice.from_phonemes(phonemes, speed=speed / size, seed=rng.randrange(10**6))
+        samples = change_speed(to_16k(audio, 24_000), size)
+        clip = _clip(samples, text, f"hibari-heart-{size}", self.name)
+        return clip and replace(clip, accent=accent)
 
 
 class Piper:
