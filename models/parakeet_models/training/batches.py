@@ -34,7 +34,7 @@ as another, would wait for the longest pause it has ever heard."""
 EOU_MISTIMED = -6.0
 """Log-probability added to alignments that put `<EOU>` outside `EOU_DELAY`."""
 
-KNOWN_AFTER_S = 0.1
+KNOWN_AFTER_S = 0.12
 """How long the frame labels hold on to a word after its end."""
 
 NODES_STEP = 2048
@@ -83,7 +83,7 @@ class Batch:
 
 
 def frame_labels(frames: int, utterances: list[Utterance], tokenizer: Tokenizer) -> np.ndarray:
-    """int64[frames]: the piece of a word from two thirds of it until `KNOWN_AFTER_S` behind it, `<EOU>` after the last
+    """int64[frames]: the piece of a word from four fifths of it until `KNOWN_AFTER_S` behind it, `<EOU>` after the last
     word, else blank.
 
     Encoder frame k ends at 80 k ms, and a causal network knows a sound only when all of it has been said.
@@ -95,7 +95,7 @@ def frame_labels(frames: int, utterances: list[Utterance], tokenizer: Tokenizer)
             pieces = tokenizer.word(word.text)
             length = (word.end - word.start) / len(pieces)
             for i, token in enumerate(pieces):
-                known, end = word.start + (i + 0.65) * length, word.start + (i + 1) * length + KNOWN_AFTER_S
+                known, end = word.start + (i + 0.8) * length, word.start + (i + 1) * length + KNOWN_AFTER_S
                 labels[(time >= known) & (time < max(end, known + FRAME_SECONDS))] = token
         if utterance.closed:
             end = utterance.words[-1].end

@@ -277,7 +277,7 @@ class StreamComposer:
     def _say_clip(self, track: _Track, clip: Clip, speed: float) -> list[Word]:
         rng = self._rng
         cut, late = clip.samples, 0
-        if rng.random() < 0.3 and len(cut) > 0.25 * SAMPLE_RATE:  # clumsily trimmed, as recordings are
+        if rng.random() < 0.2 and len(cut) > 0.25 * SAMPLE_RATE:  # clumsily trimmed, as recordings are
             late = rng.randrange(600)
             cut = cut[late : len(cut) - rng.randrange(800)]
         samples = _faded(augment.change_speed(cut, speed)) * rng.uniform(0.5, 1.0)

@@ -38,7 +38,7 @@ class TrainingOptions:
 
     seed: int = 1
     batch_seconds: float = 48.0
-    fast_emit: float = 0.005
+    fast_emit: float = 0.001
     average_decay: float = 0.998
     clip_norm: float = 2.0
     weight_decay: float = 0.01
