@@ -293,7 +293,7 @@ def test_sounds_are_asked_for_once_they_have_been_heard() -> None:
         assert sound == expected, middle
 
 
-def test_a_clip_brings_its_sounds_into_the_stream(tokenizer: Tokenizer) -> None:
+def test_a_clip_brings_its_sounds_into_the_stream() -> None:
     clip = replace(toy_clip("one two", 0, 1), sounds=(((0, 0.02, 0.1), (1, 0.1, 0.14)), ((2, 0.16, 0.28),)))
     stream = StreamComposer(ClipLibrary([clip], None), seed=3).stream(EASY)
     words = [word for utterance in stream.utterances for word in utterance.words]

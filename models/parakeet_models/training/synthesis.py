@@ -26,6 +26,9 @@ from .augment import change_speed
 from .clips import SAMPLE_RATE, Clip, Samples, speech_bounds, to_16k, trimmed
 from .lexicon import spoken, spoken_counts, written
 
+ACCENTED = 0.45
+"""Share of the utterances with a foreign accent, by the voices that take phonemes."""
+
 
 class EngineMissingError(RuntimeError):
     """An engine is not installed; the message says how to install it."""
@@ -122,26 +125,27 @@ def word_phonemes(voice: Any, text: str) -> list[str]:
     return ["\u02c8A" if word == "ay" else sounds for word, sounds in zip(words, phonemes, strict=True)]
 
 
+def _accented(words: list[str], share: float, rng: random.Random) -> tuple[list[str], str]:
+    """Phonemes of words, a share of the utterances with a foreign accent, and its name, "" for none."""
+    accent = draw_accent(rng) if share and rng.random() < share else ""
+    return (apply_accent(" ".join(words), accent, rng).split(" ") if accent else words), accent
+
+
 class HibariVoice:
-    """hibari: one very natural American voice, 20 times real time (PyPI: hibari-tts).
+    """hibari: one very natural American voice, 75 times real time (PyPI: hibari-tts).
 
     Played faster or slower than it was said, it has a shorter or longer vocal tract and another pitch: other speakers.
     """
 
     name: ClassVar[str] = "hibari"
     SIZES: ClassVar[tuple[float, ...]] = (0.78, 0.88, 1.0, 1.0, 1.12)
-    ACCENTED: ClassVar[float] = 0.45
-    """Share of the utterances with a foreign accent."""
 
     def __init__(self) -> None:
         self._voice = _require("hibari", "pip install hibari-tts").Hibari(threads=1)
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
-        phonemes = " ".join(word_phonemes(self._voice, spoken(text)))
-        accent = draw_accent(rng) if rng.random() < self.ACCENTED else ""
-        phonemes = (apply_accent(phonemes, accent, rng) if accent else phonemes) + rng.choice(
-            [".", ".", "", "?", "!"]
-        )
+        words, accent = _accented(word_phonemes(self._voice, spoken(text)), ACCENTED, rng)
+        phonemes = " ".join(words) + rng.choice([".", ".", "", "?", "!"])
         size, speed = rng.choice(self.SIZES), rng.uniform(0.75, 1.3)
         audio = self._voice.from_phonemes(phonemes, speed=speed / size, seed=rng.randrange(10**6))
         samples = change_speed(to_16k(audio, 24_000), size)
@@ -205,8 +209,6 @@ class Kokoro:
     _MAX_TOKENS: ClassVar[int] = 500
     MIXED: ClassVar[float] = 0.6
     """Share of the clips by a mix of two voices: there are a thousand of them, and new voices are what is scarce."""
-    ACCENTED: ClassVar[float] = 0.45
-    """Share of the utterances with a foreign accent."""
     _DURATIONS: ClassVar[str] = "/encoder/Clip_output_0"
     """The tensor inside the graph that holds how many frames each symbol lasts."""
     _FRAME_S: ClassVar[float] = 0.025
@@ -271,7 +273,8 @@ class Kokoro:
         return mixed[None].astype(np.float32), f"{first}+{second}"
 
     def speak(self, text: str, rng: random.Random) -> Clip | None:
-        phonemes, accent = self._accented(word_phonemes(self._g2p, spoken(text)), rng)
+        share = 0.0 if self._held_out else ACCENTED
+        phonemes, accent = _accented(word_phonemes(self._g2p, spoken(text)), share, rng)
         ending = rng.choice([".", ".", "", "?", "!", ","])
         audio, edges, voice = self._say([*phonemes[:-1], phonemes[-1] + ending], rng)
         bounds = speech_bounds(audio)
@@ -281,11 +284,6 @@ class Kokoro:
         times = _times(edges, spoken_counts(text), first, last)
         samples = np.asarray(audio[first:last] * (0.7 / peak), np.float32)
         return Clip(samples, written(text), f"kokoro-{voice}", self.name, accent, times=times)
-
-    def _accented(self, phonemes: list[str], rng: random.Random) -> tuple[list[str], str]:
-        """Phonemes of words with an accent and its name, "" for none."""
-        accent = draw_accent(rng) if not self._held_out and rng.random() < self.ACCENTED else ""
-        return (apply_accent(" ".join(phonemes), accent, rng).split(" ") if accent else phonemes), accent
 
     def _say(
         self, words: Sequence[str], rng: random.Random
