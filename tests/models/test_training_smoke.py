@@ -240,6 +240,16 @@ def test_streams_follow_the_seed(library: ClipLibrary) -> None:
     np.testing.assert_array_equal(first.samples, second.samples)
 
 
+def test_the_last_minutes_say_more_digits(library: ClipLibrary) -> None:
+    def share(last: float) -> float:
+        composer = StreamComposer(library, seed=6)
+        difficulty = Difficulty(last=last)
+        said = [u for _ in range(300) for u in composer.stream(difficulty).utterances]
+        return float(np.mean([all(word.text in ("one", "two", "five") for word in u.words) for u in said]))
+
+    assert share(1.0) > share(0.0) + 0.05
+
+
 def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None:
     one, two = tokenizer.encode(["one", "two"])
     said = [
@@ -267,8 +277,8 @@ def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None
     )
     assert (batch.frame_labels[0] == tokenizer.eou).sum() > 0
     bias = batch.node_bias[: 4 * first].reshape(first, 4)
-    on_time = (bias[:, 2] == 0).nonzero().flatten() * 0.08
-    assert 0.6 + EOU_DELAY[0] <= float(on_time.min()) <= float(on_time.max()) <= 0.6 + EOU_DELAY[1]
+    on_time = (bias[:, 2] == 0).nonzero().flatten().double() * 0.08
+    assert 0.6 + EOU_DELAY[0] <= float(on_time.min()) <= float(on_time.max()) <= 0.6 + EOU_DELAY[1] + 1e-9
     assert not bias[:, [0, 1, 3]].any()
     assert not batch.node_bias[4 * first :].any()
     assert set(batch.frame_labels[1].tolist()) == {blank, -100}
@@ -375,6 +385,7 @@ def test_schedule_warms_up_ramps_holds_and_decays() -> None:
     )
     assert plan.rate(300, 10_000) < 0.03 * plan.learning_rate
     assert plan.difficulty(300).level < plan.difficulty(200).level
+    assert plan.difficulty(300).last == 1 > plan.difficulty(200).last == 0
     assert plan.frame_weight(0) == 1
     assert plan.frame_weight(200) == plan.frame_floor
     assert plan.sound_weight(0) > plan.sound_weight(200) == plan.sound_floor

@@ -6,7 +6,10 @@ import argparse
 import logging
 import os
 import sys
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 # Before torch is loaded: with more threads, or threads that spin, two cores spend their time at barriers
@@ -73,9 +76,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _generate(arguments: argparse.Namespace) -> None:
-    from concurrent.futures import ProcessPoolExecutor
+def _run_all(processes: int, jobs: Iterable[partial[None]]) -> None:
+    """Run the jobs in so many processes; the first error is raised."""
+    with ProcessPoolExecutor(processes) as pool:
+        for job in [pool.submit(job) for job in jobs]:
+            job.result()
 
+
+def _generate(arguments: argparse.Namespace) -> None:
     from .generate import QUOTAS, generate
     from .synthesis import make_engine
 
@@ -87,30 +95,25 @@ def _generate(arguments: argparse.Namespace) -> None:
     clips = arguments.work / "clips"
     for quota in quotas:
         make_engine(quota.engine, clips)  # fail now, with the install hint, not after an hour
-    with ProcessPoolExecutor(arguments.processes) as pool:
-        jobs = [
-            pool.submit(
-                generate, quota, clips, seed=arguments.seed, worker=worker, workers=arguments.processes
-            )
+    workers = arguments.processes
+    _run_all(
+        workers,
+        (
+            partial(generate, quota, clips, seed=arguments.seed, worker=worker, workers=workers)
             for quota in quotas
-            for worker in range(arguments.processes)
-        ]
-        for job in jobs:
-            job.result()
+            for worker in range(workers)
+        ),
+    )
 
 
 def _align(arguments: argparse.Namespace) -> None:
-    from concurrent.futures import ProcessPoolExecutor
-
     from .alignment import align_shards
 
-    with ProcessPoolExecutor(arguments.processes) as pool:
-        jobs = [
-            pool.submit(align_shards, arguments.work / "clips", worker, arguments.processes)
-            for worker in range(arguments.processes)
-        ]
-        for job in jobs:
-            job.result()
+    workers = arguments.processes
+    _run_all(
+        workers,
+        (partial(align_shards, arguments.work / "clips", worker, workers) for worker in range(workers)),
+    )
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ LENGTHS = (250, 400, 600, 800, 1000, 1280, 1600)
 FRAME_SECONDS = 0.08
 """One encoder frame."""
 
-EOU_DELAY = (0.14, 0.3)
+EOU_DELAY = (0.2, 0.36)
 """When `<EOU>` should come, in seconds after the last word: a pause shorter than this is none, and a server may still
 wait before it believes the end. The frame labels put it there; the transducer loss, to which any alignment is as good
 as another, would wait for the longest pause it has ever heard."""

@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 CLIPS_PER_SHARD = 60
 
 MIX: Mapping[str, float] = {
-    "word": 0.4, "string": 0.09, "spelling": 0.08, "number": 0.12, "telephone": 0.13, "command": 0.08,
-    "everyday": 0.05, "salad": 0.05,
+    "word": 0.55, "string": 0.07, "spelling": 0.06, "number": 0.09, "telephone": 0.1, "command": 0.06,
+    "everyday": 0.035, "salad": 0.035,
 }  # fmt: skip
 """Share of the clips by kind of text. Words alone are joined into strings, codes and lists in the streams."""
 
@@ -45,12 +45,12 @@ class Quota:
 
 
 QUOTAS: tuple[Quota, ...] = (
-    Quota("hibari", 18_000),
-    Quota("flite", 6000),
+    Quota("hibari", 21_000),
+    Quota("flite", 7200),
     Quota("espeak", 2700),
     Quota("flite" + HELD_OUT_SUFFIX, 120),
     Quota("kokoro" + HELD_OUT_SUFFIX, 120),
-    Quota("piper", 1800),
+    Quota("piper", 2400),
     Quota("kokoro", 12_000, MIX),
 )
 """About 12 hours of speech. On one core: kokoro two hours, piper 6 minutes, all others together 8 minutes."""

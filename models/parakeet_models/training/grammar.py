@@ -21,11 +21,12 @@ JOINABLE: dict[str, frozenset[str]] = {
 """Group → the written texts that are spoken alone: utterances can be joined from clips of them."""
 
 _GROUP_WEIGHTS: dict[str, float] = {
-    "digit": 3.0, "number": 1.2, "calendar": 1.0, "time": 0.7, "money": 0.7, "letter": 2.6, "nato": 1.0,
+    "digit": 24.0, "number": 2.4, "calendar": 1.0, "time": 0.7, "money": 0.7, "letter": 5.0, "nato": 1.0,
     "symbol": 0.5, "answer": 1.3, "telephone": 0.8, "command": 0.7,
 }  # fmt: skip
 """How often a text of a group is drawn relative to another group's text, when words are spoken alone: letters and
-digits are short, easily confused and make up strings, so they need the most."""
+digits are short, easily confused and make up strings, so they need the most. 52 Kokoro speakers share
+these clips, and a string joined from a speaker's digits is as varied as they are."""
 
 
 def draw_number(rng: random.Random) -> str:

@@ -53,10 +53,17 @@ JOINED_POOLS = {"digits": "=digit", "code": "=letter", "list": "word"}
 CODE_POOLS = ("=letter", "=letter", "=letter", "=digit", "=nato")
 
 UTTERANCES: dict[str, float] = {
-    "digits": 0.2, "code": 0.07, "list": 0.07, "word": 0.13, "string": 0.08, "spelling": 0.06, "number": 0.12,
-    "telephone": 0.13, "command": 0.07, "everyday": 0.05, "salad": 0.04,
+    "digits": 0.3, "code": 0.06, "list": 0.06, "word": 0.12, "string": 0.08, "spelling": 0.05, "number": 0.1,
+    "telephone": 0.11, "command": 0.06, "everyday": 0.04, "salad": 0.03,
 }  # fmt: skip
 """What an utterance is: joined (the first three) or a clip of a kind; the share of each."""
+
+LAST_UTTERANCES: dict[str, float] = {
+    "digits": 0.44, "code": 0.05, "list": 0.05, "word": 0.1, "string": 0.08, "spelling": 0.04, "number": 0.08,
+    "telephone": 0.08, "command": 0.04, "everyday": 0.02, "salad": 0.02,
+}  # fmt: skip
+"""The last minutes, in which the rate falls: what users say most, so that what is unclear is taken for that. Of 555
+words some sound like a digit with an accent ("pin" for "three", "service" for "seven")."""
 
 EASY_UTTERANCES: dict[str, float] = {
     "list": 0.5, "digits": 0.12, "code": 0.13, "word": 0.12, "string": 0.03, "spelling": 0.03, "number": 0.04,
@@ -121,6 +128,8 @@ class Difficulty:
     """Share of the utterances drawn from `EASY_UTTERANCES`."""
     first: float = 0.0
     """Share of these drawn from `FIRST_UTTERANCES` instead."""
+    last: float = 0.0
+    """Share of the others drawn from `LAST_UTTERANCES`."""
 
 
 EASY = Difficulty(level=0.05, max_words=8, max_utterances=1, noise_only=0.01, easy=1.0)
@@ -256,9 +265,10 @@ class StreamComposer:
     def _say(self, track: _Track, difficulty: Difficulty) -> list[Word]:
         rng = self._rng
         easy = rng.random() < difficulty.easy
-        shares = EASY_UTTERANCES if easy else UTTERANCES
-        if easy and rng.random() < difficulty.first:
-            shares = FIRST_UTTERANCES
+        if easy:
+            shares = FIRST_UTTERANCES if rng.random() < difficulty.first else EASY_UTTERANCES
+        else:
+            shares = LAST_UTTERANCES if rng.random() < difficulty.last else UTTERANCES
         kinds = [kind for kind in shares if JOINED_POOLS.get(kind, kind) in self._pools]
         kind = rng.choices(kinds, [shares[kind] for kind in kinds])[0]
         if kind in JOINED_LENGTHS:
