@@ -24,6 +24,7 @@ from parakeet_models.training.features import MEL, log_mel
 from parakeet_models.training.grammar import whole_words
 from parakeet_models.training.library import ClipLibrary
 from parakeet_models.training.loss import transducer_loss
+from parakeet_models.training.mean import mean_of
 from parakeet_models.training.model import TrainingModel, tiny_config
 from parakeet_models.training.schedule import Schedule
 from parakeet_models.training.sounds import IGNORED, LATE_S, QUIET, SOUNDS, sound_targets
@@ -415,3 +416,21 @@ def test_exported_network_is_the_trained_one(
     assert isinstance(decode(network, [mel[0].numpy()], tokenizer.eou), list)
     scores = evaluate(network, tokenizer, [Recording(toy_clip("one", 0, 0).samples, "one", "digit/toy")])
     assert scores["digit/*"]["recordings"] == 1
+
+
+def test_the_mean_of_checkpoints_is_that_of_their_averaged_weights(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    paths = []
+    for seed in (1, 2, 3):
+        torch.manual_seed(seed)
+        model = TrainingModel(tiny_config(tokenizer.size))
+        averaged = {name: value.detach() + seed for name, value in model.named_parameters()}
+        state = {"model": model.state_dict(), "average": averaged, "step": seed, "elapsed_s": 60.0 * seed}
+        paths.append(tmp_path / f"{seed}.pt")
+        torch.save(state, paths[-1])
+    said = mean_of(paths, model)
+    assert said == {"steps": 3, "minutes": 3.0, "mean_of_minutes": [1.0, 2.0, 3.0]}
+    name = "network.joint.pred.weight"
+    every = [torch.load(path, weights_only=True)["average"][name] for path in paths]
+    torch.testing.assert_close(model.state_dict()[name], sum(every) / 3)

@@ -31,12 +31,18 @@ LONG_PAUSE_SHARE = 0.04
 """Now and then a longer pause without `<EOU>`, for speakers who hesitate."""
 
 GAPS: tuple[tuple[tuple[float, float], float], ...] = (
-    ((0.5, 0.8), 0.52),
-    ((0.8, 1.6), 0.4),
-    ((1.6, 4.0), 0.08),
+    ((0.24, 0.5), 0.32),
+    ((0.5, 0.8), 0.33),
+    ((0.8, 1.6), 0.28),
+    ((1.6, 4.0), 0.07),
 )
-"""Seconds of silence between utterances, and how often: the shortest still has `<EOU>` within `EOU_DELAY`, and a second
-of silence costs as much as one of speech and teaches less."""
+"""Seconds of silence between utterances, and how often: a second of silence costs as much as one of speech and teaches
+less. The shortest is the shortest silence in which the network says `<EOU>` when it listens. With 0.5 s, a word that
+followed 0.3 to 0.44 s after another, and so soon after an `<EOU>`, was written twice or three times in one frame; with
+0.38 s only the words after 0.28 to 0.36 s were."""
+
+LAST_SILENCE = (0.38, 0.8)
+"""Seconds of silence behind the last utterance, long enough for `EOU_DELAY`; less is no end that can be known."""
 
 JOINED_LENGTHS: dict[str, tuple[tuple[int, float], ...]] = {
     "digits": (
@@ -183,7 +189,7 @@ def _keep_heard(utterances: list[Utterance], seconds: float) -> None:
         said = len(utterance.words)
         utterance.words = [word for word in utterance.words if word.end <= seconds]
         utterance.closed &= (
-            len(utterance.words) == said and utterance.words[-1].end + GAPS[0][0][0] <= seconds
+            len(utterance.words) == said and utterance.words[-1].end + LAST_SILENCE[0] <= seconds
         )
     utterances[:] = [utterance for utterance in utterances if utterance.words]
 
@@ -251,8 +257,10 @@ class StreamComposer:
             utterances.append(Utterance(self._say(track, difficulty)))
             low, high = rng.choices([gap for gap, _ in GAPS], [share for _, share in GAPS])[0]
             track.append(_silence(rng.uniform(low, high)))
-        if rng.random() < 0.6:  # silence teaches little: mostly no more of it at the end than `<EOU>` needs
-            track.parts[-1] = _silence(rng.uniform(GAPS[0][0][0], GAPS[0][0][1]))
+        # Silence teaches little: mostly no more of it at the end than `<EOU>` needs.
+        last = track.parts[-1]
+        if rng.random() < 0.6 or len(last) < LAST_SILENCE[0] * SAMPLE_RATE:
+            track.parts[-1] = _silence(rng.uniform(*LAST_SILENCE))
         samples = np.concatenate(track.parts)
         if rng.random() < 0.06 * difficulty.level:
             # The stream breaks off: no end of utterance may be claimed.
