@@ -38,7 +38,7 @@ GAPS: tuple[tuple[tuple[float, float], float], ...] = (
 )
 """Seconds of silence between utterances, and how often: a second of silence costs as much as one of speech and teaches
 less. The shortest is the shortest silence in which the network says `<EOU>` when it listens. With 0.5 s, a word that
-followed 0.3 to 0.44 s after another, and so soon after an `<EOU>`, was written twice or three times in one frame; with
+followed 0.28 to 0.44 s after another, and so soon after an `<EOU>`, was written twice or three times in one frame; with
 0.38 s only the words after 0.28 to 0.36 s were."""
 
 LAST_SILENCE = (0.38, 0.8)
