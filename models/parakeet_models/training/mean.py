@@ -15,6 +15,7 @@ import torch
 
 from .export import write_checkpoint
 from .model import TrainingModel, tiny_config
+from .prior import with_prior
 from .tokenizer import Tokenizer
 
 
@@ -49,9 +50,11 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.model of the run")
     parser.add_argument("--out", type=Path, required=True, help="folder for the result")
     arguments = parser.parse_args()
-    model = TrainingModel(tiny_config(Tokenizer(arguments.tokenizer).size))
+    tokenizer = Tokenizer(arguments.tokenizer)
+    model = TrainingModel(tiny_config(tokenizer.size))
     scores = mean_of(arguments.checkpoints, model)
-    write_checkpoint(arguments.out, model.plain_state(), model.network.config, arguments.tokenizer, scores)
+    state = with_prior(model.plain_state(), tokenizer)
+    write_checkpoint(arguments.out, state, model.network.config, arguments.tokenizer, scores)
 
 
 if __name__ == "__main__":

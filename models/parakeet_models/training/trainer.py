@@ -24,6 +24,7 @@ from .export import write_checkpoint
 from .loss import transducer_loss
 from .model import TrainingModel
 from .parallel import Team
+from .prior import with_prior
 from .schedule import Schedule
 from .sounds import IGNORED, QUIET
 from .streams import StreamComposer
@@ -276,10 +277,10 @@ class Trainer:
         )  # fmt: skip
 
     def averaged_network(self) -> ParakeetNetwork:
-        """A plain network with the averaged weights."""
+        """A plain network with the averaged weights and the prior of what callers say."""
         last = {name: p.detach().clone() for name, p in self.model.named_parameters()}
         self.model.load_state_dict(self.average.values, strict=False)
-        state = self.model.plain_state()
+        state = with_prior(self.model.plain_state(), self.tokenizer)
         self.model.load_state_dict(last, strict=False)
         network = ParakeetNetwork(self.model.network.config)
         network.load_state_dict(state)
