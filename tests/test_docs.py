@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import typer
 
 from parakeet_live.cli import app
+from parakeet_live.session.endpoint_config import PRESETS, Preset
 from parakeet_live.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -81,6 +83,34 @@ def test_the_example_of_ready_has_the_numbers_of_the_defaults() -> None:
         assert example[f"{name}_ms"] == 1000 * getattr(settings, f"{name}_s"), name
     for name, value in example["limits"].items():
         assert value == getattr(settings, name), name
+
+
+def numbers_of(preset: str) -> dict[str, Any]:
+    config = PRESETS[Preset(preset)]
+    return {name: value for name, value in asdict(config).items() if name.endswith("_ms")}
+
+
+def test_the_examples_of_endpointing_have_the_numbers_of_their_preset() -> None:
+    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    examples = [
+        example["endpointing"]
+        for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+        if isinstance(example := json.loads(block), dict) and isinstance(example.get("endpointing"), dict)
+    ]
+    assert len(examples) == 2
+    changed = {"max_utterance_ms": 20_000}  # the example of `configure` asks for it
+    for example, own in zip(examples, ({}, changed), strict=True):
+        assert {name: example[name] for name in numbers_of(example["preset"])} == {
+            **numbers_of(example["preset"]),
+            **own,
+        }
+
+
+def test_the_table_of_presets_has_their_numbers() -> None:
+    rows = re.findall(r"^\| `(\w+_ms)` \|(.*)\|", prose(ROOT / "docs" / "endpointing.md"), re.MULTILINE)
+    table = {name: [int(cell) for cell in cells.split("|")[:4]] for name, cells in rows}
+    order = ("conversation", "telephone_digits", "dictation", "command")
+    assert table == {name: [numbers_of(preset)[name] for preset in order] for name in numbers_of(order[0])}
 
 
 def commands() -> dict[str, set[str]]:
