@@ -26,7 +26,7 @@ from parakeet_models.training.lexicon import SPOKEN_DIGITS
 from parakeet_models.training.library import ClipLibrary
 from parakeet_models.training.loss import transducer_loss
 from parakeet_models.training.mean import mean_of
-from parakeet_models.training.model import TrainingModel, tiny_config
+from parakeet_models.training.model import MOST_FALSE, TrainingModel, tiny_config, with_false_history
 from parakeet_models.training.prior import DIGIT_PRIOR, with_prior
 from parakeet_models.training.schedule import Schedule
 from parakeet_models.training.sounds import IGNORED, LATE_S, QUIET, SOUNDS, sound_targets
@@ -243,16 +243,6 @@ def test_streams_follow_the_seed(library: ClipLibrary) -> None:
     np.testing.assert_array_equal(first.samples, second.samples)
 
 
-def test_the_last_minutes_say_more_digits(library: ClipLibrary) -> None:
-    def share(last: float) -> float:
-        composer = StreamComposer(library, seed=6)
-        difficulty = Difficulty(last=last)
-        said = [u for _ in range(300) for u in composer.stream(difficulty).utterances]
-        return float(np.mean([all(word.text in ("one", "two", "five") for word in u.words) for u in said]))
-
-    assert share(1.0) > share(0.0) + 0.05
-
-
 def test_prediction_starts_anew_at_every_utterance(tokenizer: Tokenizer) -> None:
     one, two = tokenizer.encode(["one", "two"])
     said = [
@@ -388,7 +378,6 @@ def test_schedule_warms_up_ramps_holds_and_decays() -> None:
     )
     assert plan.rate(300, 10_000) < 0.03 * plan.learning_rate
     assert plan.difficulty(300).level < plan.difficulty(200).level
-    assert plan.difficulty(300).last == 1 > plan.difficulty(200).last == 0
     assert plan.frame_weight(0) == 1
     assert plan.frame_weight(200) == plan.frame_floor
     assert plan.sound_weight(0) > plan.sound_weight(200) == plan.sound_floor
@@ -447,3 +436,28 @@ def test_digits_get_their_prior_and_nothing_else_changes(tokenizer: Tokenizer) -
     digits = {tokenizer.decode([token]) for token in more.nonzero().flatten().tolist()}
     assert digits == set(SPOKEN_DIGITS)
     torch.testing.assert_close(more[more != 0], torch.full((len(SPOKEN_DIGITS),), DIGIT_PRIOR))
+
+
+def test_false_history_keeps_the_order_of_what_was_said_and_the_place_of_every_state() -> None:
+    torch.manual_seed(0)
+    blank, rows, width = 99, 64, 6
+    inputs = torch.full((rows, width), blank)
+    for row in range(rows):
+        inputs[row, 1 : 2 + row % 5] = torch.arange(1, 2 + row % 5)
+    states = torch.arange(rows * width)
+    filled, places = with_false_history(inputs, states, blank)
+    offsets = []
+    for row, (before, after) in enumerate(zip(inputs.tolist(), filled.tolist(), strict=True)):
+        said = [token for token in before if token != blank]
+        rest = iter(after)
+        assert all(token in rest for token in [blank, *said])
+        for place in range(len(said) + 1):
+            where = int(places[row * width + place])
+            assert where // len(after) == row
+            # Whatever was put between, the last true word has been heard at its state.
+            assert before[place] in after[: where % len(after) + 1]
+            offsets.append(where % len(after) - place)
+    assert places[0] == 0
+    assert min(offsets) == 0
+    assert max(offsets) == MOST_FALSE
+    assert set(filled.flatten().tolist()) == {blank, 1, 2, 3, 4, 5}

@@ -85,5 +85,4 @@ class Schedule:
             max_utterances=round(1 + share * (full.max_utterances - 1)),
             noise_only=EASY.noise_only + share * (full.noise_only - EASY.noise_only),
             easy=1 - share,
-            last=min(1.0, 4 * self.decayed(minutes)),
         )

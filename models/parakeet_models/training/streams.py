@@ -64,14 +64,6 @@ UTTERANCES: dict[str, float] = {
 }  # fmt: skip
 """What an utterance is: joined (the first three) or a clip of a kind; the share of each."""
 
-LAST_UTTERANCES: dict[str, float] = {
-    "digits": 0.44, "code": 0.05, "list": 0.05, "word": 0.1, "string": 0.08, "spelling": 0.04, "number": 0.08,
-    "telephone": 0.08, "command": 0.04, "everyday": 0.02, "salad": 0.02,
-}  # fmt: skip
-"""The last minutes, in which the rate falls: what users say most, so that what is unclear is taken for that. Of 555
-words some sound like a digit with an accent ("pin" for "three", "service" for "seven"). Unproven: in its one trial
-strings were as before, and prompts four points worse."""
-
 EASY_UTTERANCES: dict[str, float] = {
     "list": 0.5, "digits": 0.12, "code": 0.13, "word": 0.12, "string": 0.03, "spelling": 0.03, "number": 0.04,
     "telephone": 0.02, "command": 0.01,
@@ -135,8 +127,6 @@ class Difficulty:
     """Share of the utterances drawn from `EASY_UTTERANCES`."""
     first: float = 0.0
     """Share of these drawn from `FIRST_UTTERANCES` instead."""
-    last: float = 0.0
-    """Share of the others drawn from `LAST_UTTERANCES`."""
 
 
 EASY = Difficulty(level=0.05, max_words=8, max_utterances=1, noise_only=0.01, easy=1.0)
@@ -277,7 +267,7 @@ class StreamComposer:
         if easy:
             shares = FIRST_UTTERANCES if rng.random() < difficulty.first else EASY_UTTERANCES
         else:
-            shares = LAST_UTTERANCES if rng.random() < difficulty.last else UTTERANCES
+            shares = UTTERANCES
         kinds = [kind for kind in shares if JOINED_POOLS.get(kind, kind) in self._pools]
         kind = rng.choices(kinds, [shares[kind] for kind in kinds])[0]
         if kind in JOINED_LENGTHS:
