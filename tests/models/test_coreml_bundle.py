@@ -34,7 +34,7 @@ SPEECH = TestAudio(
     np.concatenate(
         [
             block
-            for name in ("fsddstr_jackson_10", "fsddstr_george_20")
+            for name in ("fsddstr_jackson_10", "fsddstr_george_15")
             for block in (*read_blocks(DATA / "audio" / f"{name}.flac"), np.zeros(16_000, np.float32))
         ]
     ),

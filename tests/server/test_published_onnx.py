@@ -28,14 +28,14 @@ from parakeet_models.layouts import ForeignBundle, LayoutError, describe, load_m
 from parakeet_models.mel import log_mel
 from parakeet_models.network import EncoderState, StreamingEncoder
 from support.coreml import CONFIG, make_network
-from support.hearing import AUDIO, Heard, assert_same, hear, hear_all, samples_of, steps_of
+from support.hearing import AUDIO, Heard, after_silence, assert_same, hear, hear_all, samples_of, steps_of
 from support.layouts.config import STREAMING
 from support.layouts.look_alikes import ONNX, LookAlikes
 from support.layouts.onnx_files import make_loopback_encoder, make_soniqo_onnx
 from support.server_process import running_server
 from support.sockets import END, cut, session
 
-RECORDING = AUDIO / "fsddstr_george_20.flac"
+RECORDING = AUDIO / "fsddstr_george_15.flac"
 
 
 def published(directory: Path) -> ForeignBundle:
@@ -71,14 +71,14 @@ def test_the_same_tokens_on_the_same_frames(
 ) -> None:
     bundle = published(look_alikes.directory(name))
     # A stream's first window begins with silence, where our own graph has nothing at all: hence the difference.
-    assert_same(hear_all(bundle, network_of(bundle).step), expected, probability=0.15)
+    assert_same(hear_all(bundle, network_of(bundle).step), expected, probability=0.1)
 
 
 def test_the_command_line_runs_a_layout(look_alikes: LookAlikes) -> None:
     directory = look_alikes.directory("altunenes")
     result = CliRunner().invoke(app, ["transcribe", "--model", str(directory), str(RECORDING)])
     assert result.exit_code == 0, result.output
-    assert result.stdout == "two two seven nine\n"
+    assert result.stdout == "seven five five one\n"
     assert "model altunenes" in result.stderr
 
 
@@ -86,10 +86,10 @@ async def test_the_server_serves_a_layout(look_alikes: LookAlikes, tmp_path: Pat
     """Two clients at the same time, warm-up included."""
     directory = look_alikes.directory("soniqo-onnx")
     with running_server(tmp_path / "log", "--model", str(directory), "--max-streams", "2") as url:
-        names = ("fsddstr_george_20.flac", "fsddstr_jackson_00.flac")
+        names = ("fsddstr_george_15.flac", "fsddstr_jackson_00.flac")
         audio = [(samples_of(AUDIO / name) * 32767).astype("<i2").tobytes() for name in names]
         outcomes = await asyncio.gather(*(session(url, [*cut(data, 3200), END]) for data in audio))
-    assert [outcome.texts for outcome in outcomes] == [["two two seven nine"], ["five zero five"]]
+    assert [outcome.texts for outcome in outcomes] == [["seven five five one"], ["five zero five"]]
 
 
 def test_encoder_frames_equal_the_network(look_alikes: LookAlikes) -> None:
@@ -124,12 +124,12 @@ def test_streams_do_not_disturb_each_other(look_alikes: LookAlikes, expected: di
     """Two recordings step by step in turn on one backend, and then a third on a slot that was used before."""
     bundle = published(look_alikes.directory("sherpa"))
     backend = open_backend(bundle, 2)
-    names = ["fsddstr_george_20.flac", "fsddstr_jackson_00.flac"]
+    names = ["fsddstr_george_15.flac", "fsddstr_jackson_00.flac"]
     slots = [backend.open() for _ in names]
     with pytest.raises(CapacityError, match="all 2 slots are taken"):
         backend.open()
     streams = [
-        steps_of(bundle, samples_of(AUDIO / name), slot) for name, slot in zip(names, slots, strict=True)
+        steps_of(bundle, after_silence(AUDIO / name), slot) for name, slot in zip(names, slots, strict=True)
     ]
     tokens: list[list[tuple[int, int]]] = [[] for _ in names]
     number = 0
@@ -141,7 +141,7 @@ def test_streams_do_not_disturb_each_other(look_alikes: LookAlikes, expected: di
     backend.close(slots[0])
     slot = backend.open()
     again = hear(
-        bundle, lambda step: backend.step([step])[0], samples_of(AUDIO / "fsdd_jackson_7_0.flac"), slot
+        bundle, lambda step: backend.step([step])[0], after_silence(AUDIO / "fsdd_jackson_7_0.flac"), slot
     )
     assert again.tokens == expected["fsdd_jackson_7_0.flac"].tokens
     backend.shut_down()

@@ -28,7 +28,7 @@ STRINGS = [CLIPS[row["id"]] for row in ROWS if row["kind"] == "digit-string"]
 TEXTS = [row["text"] for row in ROWS if row["kind"] == "digit-string"]
 ONE_WORD = 1 / len(" ".join(TEXTS).split())
 """What one word of all of them counts in a word error rate. The model is small: context can cost it a word."""
-CLIP = CLIPS["fsddstr_george_20"]
+CLIP = CLIPS["fsddstr_jackson_10"]
 OTHER = CLIPS["fsddstr_jackson_00"]
 SEVEN = CLIPS["fsdd_jackson_7_0"]
 

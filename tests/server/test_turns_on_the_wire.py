@@ -38,9 +38,9 @@ def clip(name: str) -> bytes:
 
 
 FIVES = clip("fsddstr_jackson_00")
-TWOS = clip("fsddstr_george_20")
-CUT_OFF = TWOS[: 28 * SECOND // 10]
-"""TWOS up to shortly after its last word."""
+SEVENS = clip("fsddstr_george_15")
+CUT_OFF = SEVENS[: 26 * SECOND // 10]
+"""SEVENS up to shortly after its last word."""
 
 
 @asynccontextmanager
@@ -85,8 +85,8 @@ async def test_an_eager_end_comes_before_its_final(server_url: str) -> None:
 
 
 async def test_a_cancelled_turn_leaves_no_word_in_the_next(server_url: str) -> None:
-    outcome = await session(server_url, [*cut(FIVES, 3200), CANCEL, *cut(TWOS, 3200), bytes(2 * SECOND), END])
-    assert outcome.texts == [await text_alone(server_url, TWOS)]
+    outcome = await session(server_url, [*cut(FIVES, 3200), CANCEL, *cut(SEVENS, 3200), bytes(2 * SECOND), END])
+    assert outcome.texts == [await text_alone(server_url, SEVENS)]
     (cancelled,) = outcome.of("cancelled")
     assert cancelled["audio_ms"] == len(FIVES) // 32
     (final,) = outcome.of("final")
@@ -99,7 +99,7 @@ async def test_finalize_is_answered_at_once_and_never_by_a_copy(server_url: str)
     async with talking(server_url) as socket:
         await socket.send(FINALIZE)
         assert texts_of(await until(socket, "final")) == [""]
-        await socket.send(TWOS + bytes(2 * SECOND))
+        await socket.send(SEVENS + bytes(2 * SECOND))
         (text,) = texts_of(await until(socket, "final"))
         assert text
         for _ in range(2):
@@ -112,7 +112,7 @@ async def test_finalize_is_answered_at_once_and_never_by_a_copy(server_url: str)
 
 async def test_the_end_right_after_a_natural_final_carries_no_text(server_url: str) -> None:
     async with talking(server_url) as socket:
-        await socket.send(TWOS + bytes(SECOND))
+        await socket.send(SEVENS + bytes(SECOND))
         final = (await until(socket, "final"))[-1]
         assert final["reason"] == "eou"
         await socket.send(END)
@@ -133,23 +133,23 @@ async def test_without_audio_the_last_word_comes_by_itself_and_the_stream_goes_o
 
 
 async def test_pauses_within_the_wall_clock_limit_change_nothing(server_url: str) -> None:
-    expected = await text_alone(server_url, TWOS)
+    expected = await text_alone(server_url, SEVENS)
     async with talking(server_url) as socket:
-        await socket.send(TWOS[: len(TWOS) // 2])
+        await socket.send(SEVENS[: len(SEVENS) // 2])
         await asyncio.sleep(0.5)
-        await socket.send(TWOS[len(TWOS) // 2 :] + bytes(2 * SECOND))
+        await socket.send(SEVENS[len(SEVENS) // 2 :] + bytes(2 * SECOND))
         assert texts_of(await until(socket, "final")) == [expected]
 
 
 async def test_configure_is_answered_and_changes_what_comes_after_it(server_url: str) -> None:
     change = '{"type":"configure","endpointing":"dictation","eou_silence_ms":1500}'
     async with talking(server_url) as socket:
-        await socket.send(TWOS + bytes(2 * SECOND))
+        await socket.send(SEVENS + bytes(2 * SECOND))
         before = (await until(socket, "final"))[-1]
         await socket.send(change)
         answer = (await until(socket, "configured"))[-1]["endpointing"]
         assert (answer["preset"], answer["eou_silence_ms"]) == ("dictation", 1_500)
-        await socket.send(TWOS + bytes(3 * SECOND))
+        await socket.send(SEVENS + bytes(3 * SECOND))
         after = (await until(socket, "final"))[-1]
     waits = [final["commit_ms"] - final["speech_end_ms"] for final in (before, after)]
     assert waits[0] < 1_500 <= waits[1]
@@ -163,17 +163,17 @@ async def test_a_query_that_is_not_possible_is_refused_with_the_remedy(server_ur
 
 @pytest.mark.parametrize("preset", ["conversation", "dictation", "telephone_digits", "command"])
 async def test_every_preset_ends_a_turn(server_url: str, preset: str) -> None:
-    outcome = await session(f"{server_url}?endpointing={preset}", [TWOS, bytes(3 * SECOND), END])
+    outcome = await session(f"{server_url}?endpointing={preset}", [SEVENS, bytes(3 * SECOND), END])
     assert [final["reason"] for final in outcome.of("final")] == ["eou"]
     assert outcome.messages[0]["endpointing"]["preset"] == preset
 
 
 async def test_a_long_file_as_fast_as_the_socket_takes_it_loses_nothing(server_url: str) -> None:
     """90 s of recordings, then the end: every final, one last message, close."""
-    turn = TWOS + bytes(3 * SECOND // 2)
+    turn = SEVENS + bytes(3 * SECOND // 2)
     count = 90 * SECOND // len(turn)
     outcome = await session(server_url, [turn * count, END])
-    assert outcome.texts == [await text_alone(server_url, TWOS)] * count
+    assert outcome.texts == [await text_alone(server_url, SEVENS)] * count
     assert [message["type"] for message in outcome.messages].count("done") == 1
     assert outcome.code == 1000
 

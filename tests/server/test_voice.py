@@ -103,7 +103,7 @@ def test_every_voice_is_heard_on_a_telephone_line() -> None:
     """Without its state begun anew the network hears nobody on this line after the first who spoke."""
     onsets: list[int] = []
     audio = np.zeros(0, np.float32)
-    for clip in ("fsddstr_jackson_10", "fsddstr_george_01", "fsdd_jackson_7_0", "fsddstr_jackson_00"):
+    for clip in ("fsddstr_jackson_10", "fsddstr_george_22", "fsdd_jackson_7_0", "fsddstr_jackson_00"):
         speech = at_level(soundfile.read(AUDIO / f"{clip}.flac", dtype="float32")[0], -26)
         audio = np.concatenate([audio, np.zeros(4 * RATE, np.float32)])
         onsets.append(len(audio) + int(np.flatnonzero(np.abs(speech) > 0.1 * np.abs(speech).max())[0]))

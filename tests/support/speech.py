@@ -12,9 +12,9 @@ import soxr
 AUDIO = Path(__file__).parents[1] / "data" / "audio"
 NAMES = (
     "fsdd_jackson_7_0",
-    "fsddstr_george_01",
+    "fsddstr_george_22",
     "fsddstr_jackson_00",
-    "fsddstr_george_20",
+    "fsddstr_george_15",
     "fsddstr_jackson_10",
 )
 PAUSE_SECONDS = 1.2

@@ -33,7 +33,7 @@ def check_models(store: Store, native: Runtime) -> tuple[list[Finding], Choice]:
                 "runs",
                 f"{best.name}: {choice.reason}",
                 Level.NOTE,
-                "it knows digits and short answers only",
+                "it knows numbers, letters, telephone phrases and commands only",
             )
         )
     else:

@@ -49,8 +49,8 @@ PRESETS = {
     for config in (
         EndpointingConfig(
             Preset.CONVERSATION,
-            eou_silence_ms=720,
-            eou_hold_ms=960,
+            eou_silence_ms=640,
+            eou_hold_ms=1_280,
             silence_ms=1_200,
             silence_hold_ms=1_600,
             max_utterance_ms=30_000,
