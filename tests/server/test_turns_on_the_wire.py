@@ -85,7 +85,9 @@ async def test_an_eager_end_comes_before_its_final(server_url: str) -> None:
 
 
 async def test_a_cancelled_turn_leaves_no_word_in_the_next(server_url: str) -> None:
-    outcome = await session(server_url, [*cut(FIVES, 3200), CANCEL, *cut(SEVENS, 3200), bytes(2 * SECOND), END])
+    outcome = await session(
+        server_url, [*cut(FIVES, 3200), CANCEL, *cut(SEVENS, 3200), bytes(2 * SECOND), END]
+    )
     assert outcome.texts == [await text_alone(server_url, SEVENS)]
     (cancelled,) = outcome.of("cancelled")
     assert cancelled["audio_ms"] == len(FIVES) // 32

@@ -264,10 +264,9 @@ class StreamComposer:
     def _say(self, track: _Track, difficulty: Difficulty) -> list[Word]:
         rng = self._rng
         easy = rng.random() < difficulty.easy
+        shares = UTTERANCES
         if easy:
             shares = FIRST_UTTERANCES if rng.random() < difficulty.first else EASY_UTTERANCES
-        else:
-            shares = UTTERANCES
         kinds = [kind for kind in shares if JOINED_POOLS.get(kind, kind) in self._pools]
         kind = rng.choices(kinds, [shares[kind] for kind in kinds])[0]
         if kind in JOINED_LENGTHS:
