@@ -76,7 +76,7 @@ PRESETS = {
         ),
         EndpointingConfig(
             Preset.COMMAND,
-            eou_silence_ms=240,
+            eou_silence_ms=400,
             eou_hold_ms=480,
             silence_ms=800,
             silence_hold_ms=2_000,

@@ -17,7 +17,7 @@ from parakeet_live.session.events import Reason
 LISTEN_FROM_MS = 960
 """The voice detector costs as much as a small recogniser: it is asked when a silence is long enough to commit, and at
 every frame from so much audio after the last token on, because it listens back no further than a second."""
-VOICE_LAG_MS = 30
+VOICE_LAG_MS = 60
 """A voice must have been over for nearly as long as the silence since the last token: less by this, because a token
 mostly comes before the end of its sound."""
 LEAST_QUIET_MS = 256
