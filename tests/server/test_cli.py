@@ -57,7 +57,8 @@ def test_help_names_every_command() -> None:
 
 def test_model_info_has_sizes_and_numbers_that_can_be_read() -> None:
     text = succeed("models", "info", "tiny-en")
-    assert re.search(r"joint\.onnx  \d+\.\d [kM]B", text)
+    assert re.search(r"joint\.onnx  \d+\.\d MB", text)
+    assert re.search(r"tokenizer\.model  \d+\.\d kB", text)
     assert "0.0 MB" not in text
     assert not re.search(r"\d\.\d{6}", text)
 

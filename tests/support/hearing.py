@@ -16,8 +16,7 @@ from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.layouts import AnyBundle
 
 AUDIO = Path(__file__).parents[1] / "data" / "audio"
-RECORDINGS = sorted(AUDIO.glob("fsdd*.flac"))
-"""What the embedded model knows. What it makes of other speech is decided by hairs, by the backend's rounding, too."""
+RECORDINGS = sorted(AUDIO.glob("*.flac"))
 LEAD_S = 6.4
 """Silence before a recording. Layouts differ in what a stream begins with (silence, or nothing at all), and a word can
 come a frame earlier or later for that; behind the 70 frames that a layer looks back on, little of it is left."""
