@@ -131,9 +131,8 @@ def with_false_history(inputs: Tensor, states: Tensor, blank: int) -> tuple[Tens
     extra[0, 0] = 0  # the start that stands for every start (`batches`)
     behind = extra.cumsum(1).clamp(max=MOST_FALSE)
     before = torch.cat([torch.zeros(rows, 1, dtype=torch.long), behind[:, :-1]], 1)
-    filled = torch.full((rows, width + MOST_FALSE), blank)
-    if len(said):
-        filled = said[torch.randint(len(said), filled.shape)]
+    filler = said if len(said) else torch.tensor([blank])
+    filled = filler[torch.randint(len(filler), (rows, width + MOST_FALSE))]
     places = torch.arange(width)
     filled.scatter_(1, places + before, inputs)
     row, place = states // width, states % width
