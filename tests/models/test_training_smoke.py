@@ -14,13 +14,15 @@ import torch
 
 from parakeet_models.mel import log_mel as runtime_log_mel
 from parakeet_models.network import ParakeetNetwork
+from parakeet_models.network.subsampling import Subsampling
 from parakeet_models.training import augment
-from parakeet_models.training.accents import ACCENTS, apply_accent
+from parakeet_models.training.accents import ACCENTS, PLAIN_STOPS_ACCENTS, apply_accent
 from parakeet_models.training.batches import EOU_DELAY, Batch, collate
 from parakeet_models.training.clips import Clip, read_shard, trimmed, write_shard
 from parakeet_models.training.evaluate import Recording, decode, evaluate, word_errors
 from parakeet_models.training.export import write_checkpoint
 from parakeet_models.training.features import MEL, log_mel
+from parakeet_models.training.front_end import DEVIATION, MEAN, TrainingSubsampling
 from parakeet_models.training.grammar import whole_words
 from parakeet_models.training.lexicon import SPOKEN_DIGITS
 from parakeet_models.training.library import ClipLibrary
@@ -30,7 +32,15 @@ from parakeet_models.training.model import MOST_FALSE, TrainingModel, tiny_confi
 from parakeet_models.training.prior import DIGIT_PRIOR, with_prior
 from parakeet_models.training.schedule import Schedule
 from parakeet_models.training.sounds import IGNORED, LATE_S, QUIET, SOUNDS, sound_targets
-from parakeet_models.training.streams import EASY, FIRST, Difficulty, StreamComposer, Utterance, Word
+from parakeet_models.training.streams import (
+    EASY,
+    FIRST,
+    Difficulty,
+    Gate,
+    StreamComposer,
+    Utterance,
+    Word,
+)
 from parakeet_models.training.tokenizer import EOB, EOU, Tokenizer, train_tokenizer
 from parakeet_models.training.trainer import Trainer, TrainingOptions
 
@@ -216,6 +226,33 @@ def test_accents_change_sounds_and_keep_words() -> None:
         assert all(len(v.split(" ")) == 3 for v in variants)
 
 
+def test_stops_without_breath_begin_words_before_vowels_only() -> None:
+    said = [
+        apply_accent("tˈu stˈAt tɹˈI kˈæt t", "greek", random.Random(seed)).split(" ") for seed in range(40)
+    ]
+    assert {words[0] for words in said} == {"tˈu", "dˈu"}
+    assert {words[3][0] for words in said} == {"k", "ɡ"}
+    for words in said:
+        assert (words[0][0] == "d") == (words[3][0] == "ɡ")
+        assert (words[1][1], words[2][0], words[4]) == ("t", "t", "t")
+    assert all(
+        apply_accent("tˈu", accent, random.Random(seed))[0] == "t"
+        for accent in ACCENTS.keys() - {"indian"} - set(PLAIN_STOPS_ACCENTS)
+        for seed in range(40)
+    )
+
+
+def test_a_gate_lets_noise_through_around_the_speech_only() -> None:
+    hiss = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
+    speech = np.zeros(4000, np.float32)
+    speech[1000] = -0.5
+    heard = Gate(hiss, level=0.1).opened(speech, ahead=500, behind=800, start=2900)
+    noise = heard - np.pad(speech, (500, 800))
+    assert 0.045 < float(np.std(noise[:500])) < 0.055  # 20 dB below the peak
+    assert 0.045 < float(np.std(noise[-800:])) < 0.055
+    assert not np.allclose(noise[:200], noise[200:400])
+
+
 def test_streams_keep_labels_in_step_with_the_sound(library: ClipLibrary, tokenizer: Tokenizer) -> None:
     composer = StreamComposer(library, seed=4)
     hard = Difficulty()
@@ -383,6 +420,31 @@ def test_schedule_warms_up_ramps_holds_and_decays() -> None:
     assert plan.sound_weight(0) > plan.sound_weight(200) == plan.sound_floor
 
 
+def test_the_faster_subsampling_has_the_gradients_of_the_plain_one(tokenizer: Tokenizer) -> None:
+    torch.manual_seed(0)
+    config = tiny_config(tokenizer.size)
+    fast, plain = TrainingSubsampling(config), Subsampling(config)
+    weight, bias = fast.folded()
+    state = fast.state_dict() | {"conv.0.weight": weight.detach(), "conv.0.bias": bias.detach()}
+    plain.load_state_dict(state)
+    mel = 4.5 * torch.randn(3, 151, MEL.bins) - 9
+    length = torch.tensor([151, 142, 70])
+    results = []
+    for module in (fast, plain):
+        out, valid = module(mel, length)
+        kept = out * (torch.arange(out.shape[1])[None] < valid[:, None])[:, :, None]
+        (kept * torch.linspace(-1, 1, kept.numel()).view_as(kept)).sum().backward()
+        results.append((kept, {name: p.grad for name, p in module.named_parameters()}))
+    (fast_out, fast_gradients), (plain_out, gradients) = results
+    torch.testing.assert_close(fast_out, plain_out, atol=1e-4, rtol=1e-4)
+    # Folding: weight = raw / DEVIATION and bias = raw - MEAN * sum(weight).
+    weight_gradient = gradients["conv.0.weight"] - MEAN * gradients["conv.0.bias"][:, None, None, None]
+    gradients["conv.0.weight"] = weight_gradient / DEVIATION
+    for name, expected in gradients.items():
+        scale = float(expected.abs().max())
+        torch.testing.assert_close(fast_gradients[name], expected, atol=1e-4 * scale, rtol=1e-3, msg=name)
+
+
 def test_exported_network_is_the_trained_one(
     tokenizer: Tokenizer, tokenizer_path: Path, tmp_path: Path
 ) -> None:
@@ -440,7 +502,7 @@ def test_digits_get_their_prior_and_nothing_else_changes(tokenizer: Tokenizer) -
 
 def test_false_history_keeps_the_order_of_what_was_said_and_the_place_of_every_state() -> None:
     torch.manual_seed(0)
-    blank, rows, width = 99, 64, 6
+    blank, rows, width = 99, 512, 6
     inputs = torch.full((rows, width), blank)
     for row in range(rows):
         inputs[row, 1 : 2 + row % 5] = torch.arange(1, 2 + row % 5)

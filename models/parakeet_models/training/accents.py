@@ -44,6 +44,11 @@ ACCENTS: dict[str, Rules] = {
         "æ": ("ɛ",), "ə": ("a", "ɛ"), "ᵊ": ("ɛ",), "ʌ": ("a",), "O": ("o",), "A": ("ej",), "I": ("aj",),
         "h": ("x",), "ɑ": ("o",),
     },
+    "greek": {
+        "ɹ": ("ɾ", "r"), "ɪ": ("i",), "ʊ": ("u",), "æ": ("a",), "ə": ("a", "e", "o"), "ᵊ": ("e",), "ʌ": ("a",),
+        "O": ("o",), "A": ("ej",), "I": ("aj",), "h": ("x",), "ʃ": ("s",), "ʧ": ("ʦ",), "ʤ": ("ʣ",),
+        "ɑ": ("o", "a"), "ɔ": ("o",),
+    },
     "asian": {
         "θ": ("s",), "ð": ("z", "d"), "v": ("b", "f", "w"), "ɹ": ("ɾ", "l", "ɹ"), "ɪ": ("i",), "æ": ("ɛ", "a"),
         "ə": ("a", "ə"), "ʌ": ("a",), "O": ("o",), "A": ("e", "ej"), "z": ("z", "ʣ"),
@@ -52,11 +57,17 @@ ACCENTS: dict[str, Rules] = {
 """Accent → phoneme → the sounds that may take its place (a repeated one is more frequent)."""
 
 ACCENT_WEIGHTS: dict[str, float] = {
-    "french": 5.0, "spanish": 1.3, "italian": 1.0, "german": 1.2, "indian": 1.2, "slavic": 1.2, "asian": 1.0,
+    "french": 5.0, "spanish": 1.3, "italian": 1.0, "german": 1.2, "indian": 1.2, "slavic": 1.2, "greek": 2.5,
+    "asian": 1.0,
 }  # fmt: skip
 
 FINAL_DEVOICING: dict[str, str] = {"v": "f", "z": "s", "d": "t", "ɡ": "k", "b": "p"}
 """At the end of a word, in speakers of German and of the Slavic languages, often in French ones too."""
+
+PLAIN_STOPS: dict[str, str] = {"t": "d", "p": "b", "k": "ɡ"}
+PLAIN_STOPS_ACCENTS = ("french", "spanish", "italian", "indian", "slavic", "greek")
+"""Languages whose stops have no breath behind them. At the start of an English word that is a d, b or g: "two" sounds
+like "do"."""
 
 
 def draw_accent(rng: random.Random) -> str:
@@ -76,8 +87,15 @@ def apply_accent(phonemes: str, accent: str, rng: random.Random) -> str:
     devoice = rng.random() < {"german": 0.6, "slavic": 0.6, "french": 0.3, "spanish": 0.3}.get(accent, 0.1)
     paragoge = accent in ("italian", "asian") and rng.random() < 0.25
     end_stress = accent == "french" and rng.random() < 0.5
+    plain_stops = accent in PLAIN_STOPS_ACCENTS and rng.random() < 0.5
     return " ".join(
-        _accented_word(word, chosen, devoice=devoice, paragoge=paragoge, end_stress=end_stress)
+        _accented_word(
+            _with_plain_stop(word) if plain_stops else word,
+            chosen,
+            devoice=devoice,
+            paragoge=paragoge,
+            end_stress=end_stress,
+        )
         for word in phonemes.split(" ")
     )
 
@@ -95,6 +113,14 @@ def _accented_word(
     if paragoge and body and body[-1] not in _VOWELS:
         body += "ə"
     return body + tail
+
+
+def _with_plain_stop(word: str) -> str:
+    start = len(word) - len(word.lstrip("ˈˌ"))
+    first, following = word[start : start + 1], word[start + 1 :].lstrip("ˈˌ")[:1]
+    if first not in PLAIN_STOPS or not following or following not in _VOWELS:
+        return word
+    return word[:start] + PLAIN_STOPS[first] + word[start + 1 :]
 
 
 def _stress_last_vowel(word: str) -> str:

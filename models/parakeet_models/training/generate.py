@@ -45,7 +45,7 @@ class Quota:
 
 
 QUOTAS: tuple[Quota, ...] = (
-    Quota("hibari", 21_000),
+    Quota("hibari", 27_000),
     Quota("flite", 7200),
     Quota("espeak", 2700),
     Quota("flite" + HELD_OUT_SUFFIX, 120),

@@ -110,9 +110,10 @@ def transducer_loss(
     disfavours the alignments through that node (alignment-restricted transducer: Mahadeokar et al., 2021).
     """
     log_probabilities = logits.float().log_softmax(-1)
-    label = log_probabilities.gather(-1, targets[:, None]).squeeze(-1)
+    # One gather for both: the gradient of each is a matrix as large as the logits.
+    chosen = log_probabilities.gather(-1, torch.stack([torch.full_like(targets, blank), targets], -1))
+    blanks, label = chosen[:, 0].contiguous(), chosen[:, 1].contiguous()
     if label_bias is not None:
         label = label + label_bias
-    blanks = log_probabilities[:, blank].contiguous()
     loss: Tensor = _Transducer.apply(blanks, label, frames, labels, fast_emit)  # type: ignore[no-untyped-call]
     return loss

@@ -19,8 +19,8 @@ TOKEN_DROPOUT = 0.1
 """Share of the prediction network's inputs replaced by the zero embedding. The grammar is so regular that it learns
 too much of it: one word misheard as `go` and no digit could follow."""
 
-FALSE_START = (0.5, 3)
-FALSE_WORD = 0.06
+FALSE_START = (0.25, 3)
+FALSE_WORD = 0.12
 MOST_FALSE = 4
 """What the prediction network is told has been said, and has not: before the first word of a share of the utterances,
 one to so many tokens; after any word, with this probability, one; in all not more than this.

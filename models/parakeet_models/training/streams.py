@@ -83,6 +83,12 @@ when it knew 35 % of those of other voices."""
 EASY_SECONDS = 2.5
 """Longest clip in the warm start."""
 
+GATED_SHARE = 0.4
+GATE_DB = (-48.0, -18.0)
+GATE_MARGIN = 0.08
+"""A noise gate, discontinuous transmission, or words recorded one by one: the line's noise is there while somebody
+speaks and up to so many seconds around it, and digital zero otherwise. Its level is in dB of the speech's peak."""
+
 
 @dataclass(frozen=True)
 class Word:
@@ -185,10 +191,27 @@ def _keep_heard(utterances: list[Utterance], seconds: float) -> None:
     utterances[:] = [utterance for utterance in utterances if utterance.words]
 
 
+@dataclass(frozen=True)
+class Gate:
+    """A line that lets its noise through only while somebody speaks."""
+
+    hiss: Samples
+    """Of unit power."""
+    level: float
+    """Of the speech's peak."""
+
+    def opened(self, samples: Samples, ahead: int, behind: int, start: int) -> Samples:
+        """`samples` with `ahead` samples before and `behind` after them, and in all of it the noise from `start` on."""
+        heard = np.pad(samples, (ahead, behind))
+        hiss = self.hiss.take(np.arange(start, start + len(heard)), mode="wrap")
+        return heard + hiss * np.float32(self.level * np.abs(samples).max())
+
+
 @dataclass
 class _Track:
     """A stream under construction."""
 
+    gate: Gate | None = None
     parts: list[Samples] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -235,7 +258,7 @@ class StreamComposer:
         rng = self._rng
         if rng.random() < difficulty.noise_only:
             return self._noise_stream()
-        track = _Track()
+        track = _Track(self._draw_gate() if rng.random() < GATED_SHARE * difficulty.level else None)
         # Recordings often begin in the middle of the first sound, and the first encoder frames see the least.
         track.append(_silence(rng.uniform(0.0, rng.choice([0.0, 0.03, 0.3, 1.5]))))
         utterances: list[Utterance] = []
@@ -259,7 +282,11 @@ class StreamComposer:
             samples = samples[: int((utterances[-1].words[-1].end + rng.uniform(0.02, 0.12)) * SAMPLE_RATE)]
         samples = samples[: int(MAX_SECONDS * SAMPLE_RATE)]
         _keep_heard(utterances, len(samples) / SAMPLE_RATE)
-        return self._distorted(samples, utterances, difficulty)
+        return self._distorted(samples, utterances, difficulty, gated=track.gate is not None)
+
+    def _draw_gate(self) -> Gate:
+        hiss = stationary_noise(int(MAX_SECONDS * SAMPLE_RATE), self._rng, self._noise)
+        return Gate(hiss, 10 ** (self._rng.uniform(*GATE_DB) / 20))
 
     def _say(self, track: _Track, difficulty: Difficulty) -> list[Word]:
         rng = self._rng
@@ -289,8 +316,13 @@ class StreamComposer:
             late = rng.randrange(600)
             cut = cut[late : len(cut) - rng.randrange(800)]
         samples = _faded(augment.change_speed(cut, speed)) * rng.uniform(0.5, 1.0)
-        start = track.append(samples.astype(np.float32))
-        return _word_times(clip, late / SAMPLE_RATE, start, len(samples) / SAMPLE_RATE, speed)
+        seconds = len(samples) / SAMPLE_RATE
+        ahead = 0
+        if track.gate:
+            ahead, behind = (rng.randrange(int(GATE_MARGIN * SAMPLE_RATE)) for _ in range(2))
+            samples = track.gate.opened(samples, ahead, behind, rng.randrange(SAMPLE_RATE))
+        start = track.append(samples.astype(np.float32)) + ahead / SAMPLE_RATE
+        return _word_times(clip, late / SAMPLE_RATE, start, seconds, speed)
 
     def _say_joined(self, kind: str, track: _Track, difficulty: Difficulty) -> list[Word]:
         """Digits, a code or a list of anything, joined from single words of one speaker."""
@@ -331,7 +363,9 @@ class StreamComposer:
             return rng.choice([clip for clip in clips if clip.text == text])
         return rng.choice(clips)
 
-    def _distorted(self, samples: Samples, utterances: list[Utterance], difficulty: Difficulty) -> Stream:
+    def _distorted(
+        self, samples: Samples, utterances: list[Utterance], difficulty: Difficulty, *, gated: bool
+    ) -> Stream:
         rng, level = self._rng, difficulty.level
 
         def happens(probability: float) -> bool:
@@ -348,7 +382,7 @@ class StreamComposer:
             if rng.random() < 0.35:
                 sound = on_and_off(sound, rng)
             samples = augment.mix_noise(samples, sound, rng.choice([rng.uniform(4, 18), rng.uniform(12, 40)]))
-        elif rng.random() < 0.6:  # a quiet line; otherwise the silence stays digital zero
+        elif not gated and rng.random() < 0.6:  # a quiet line; otherwise the silence stays digital zero
             hiss = stationary_noise(len(samples), rng, self._noise)
             samples = samples + hiss * np.float32(10 ** rng.uniform(-4.7, -2.7))
         if happens(0.06):
