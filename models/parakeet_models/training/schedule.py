@@ -19,7 +19,7 @@ class Schedule:
 
     end: float = 480.0
     decay: float = 40.0
-    """The last minutes, in which the learning rate and the distortions go down."""
+    """The last minutes, in which the learning rate goes down."""
     learning_rate: float = 1.4e-3
     """Until `constant_until`, then with the inverse square root of the time: with steps of 48 to 96 seconds it was
     three times too high at 150 minutes."""
@@ -40,9 +40,7 @@ class Schedule:
     ramp_to: float = 80.0
     """Distortions, lengths and numbers of utterances rise between these two."""
     top_level: float = 0.5
-    final_level: float = 0.3
-    """The last minutes are less distorted, so that the last, small steps fit what most callers sound like. With 0.6 the
-    network learned more slowly, even of streams distorted by 0.6."""
+    """With 0.6 the network learned more slowly, even of streams distorted by 0.6."""
     ctc_weight: float = 0.3
 
     def decayed(self, minutes: float) -> float:
@@ -78,9 +76,8 @@ class Schedule:
         if share <= 0:
             return EASY
         full = Difficulty()
-        top = self.top_level + self.decayed(minutes) * (self.final_level - self.top_level)
         return Difficulty(
-            level=EASY.level + share * (top - EASY.level),
+            level=EASY.level + share * (self.top_level - EASY.level),
             max_words=round(EASY.max_words + share * (full.max_words - EASY.max_words)),
             max_utterances=round(1 + share * (full.max_utterances - 1)),
             noise_only=EASY.noise_only + share * (full.noise_only - EASY.noise_only),
