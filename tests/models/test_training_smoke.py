@@ -24,12 +24,10 @@ from parakeet_models.training.export import write_checkpoint
 from parakeet_models.training.features import MEL, log_mel
 from parakeet_models.training.front_end import DEVIATION, MEAN, TrainingSubsampling
 from parakeet_models.training.grammar import whole_words
-from parakeet_models.training.lexicon import SPOKEN_DIGITS
 from parakeet_models.training.library import ClipLibrary
 from parakeet_models.training.loss import transducer_loss
 from parakeet_models.training.mean import mean_of
 from parakeet_models.training.model import MOST_FALSE, TrainingModel, tiny_config, with_false_history
-from parakeet_models.training.prior import DIGIT_PRIOR, with_prior
 from parakeet_models.training.schedule import Schedule
 from parakeet_models.training.sounds import IGNORED, LATE_S, QUIET, SOUNDS, sound_targets
 from parakeet_models.training.streams import (
@@ -487,17 +485,6 @@ def test_the_mean_of_checkpoints_is_that_of_their_averaged_weights(
     name = "network.joint.pred.weight"
     every = [torch.load(path, weights_only=True)["average"][name] for path in paths]
     torch.testing.assert_close(model.state_dict()[name], sum(every) / 3)
-
-
-def test_digits_get_their_prior_and_nothing_else_changes(tokenizer: Tokenizer) -> None:
-    plain = TrainingModel(tiny_config(tokenizer.size)).plain_state()
-    favoured = with_prior(plain, tokenizer)
-    changed = {name for name in plain if not torch.equal(plain[name], favoured[name])}
-    assert changed == {"joint.joint_net.2.bias"}
-    more = favoured["joint.joint_net.2.bias"] - plain["joint.joint_net.2.bias"]
-    digits = {tokenizer.decode([token]) for token in more.nonzero().flatten().tolist()}
-    assert digits == set(SPOKEN_DIGITS)
-    torch.testing.assert_close(more[more != 0], torch.full((len(SPOKEN_DIGITS),), DIGIT_PRIOR))
 
 
 def test_false_history_keeps_the_order_of_what_was_said_and_the_place_of_every_state() -> None:

@@ -15,7 +15,6 @@ import torch
 
 from .export import write_checkpoint
 from .model import TrainingModel, tiny_config
-from .prior import with_prior
 from .tokenizer import Tokenizer
 
 
@@ -53,8 +52,7 @@ def main() -> None:
     tokenizer = Tokenizer(arguments.tokenizer)
     model = TrainingModel(tiny_config(tokenizer.size))
     scores = mean_of(arguments.checkpoints, model)
-    state = with_prior(model.plain_state(), tokenizer)
-    write_checkpoint(arguments.out, state, model.network.config, arguments.tokenizer, scores)
+    write_checkpoint(arguments.out, model.plain_state(), model.network.config, arguments.tokenizer, scores)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from .export import write_checkpoint
 from .loss import transducer_loss
 from .model import TrainingModel
 from .parallel import Team
-from .prior import with_prior
 from .schedule import Schedule
 from .sounds import IGNORED, QUIET
 from .streams import StreamComposer
@@ -277,10 +276,10 @@ class Trainer:
         )  # fmt: skip
 
     def averaged_network(self) -> ParakeetNetwork:
-        """A plain network with the averaged weights and the prior of what callers say."""
+        """A plain network with the averaged weights."""
         last = {name: p.detach().clone() for name, p in self.model.named_parameters()}
         self.model.load_state_dict(self.average.values, strict=False)
-        state = with_prior(self.model.plain_state(), self.tokenizer)
+        state = self.model.plain_state()
         self.model.load_state_dict(last, strict=False)
         network = ParakeetNetwork(self.model.network.config)
         network.load_state_dict(state)
