@@ -14,21 +14,28 @@ import torch
 from typer.testing import CliRunner
 
 from parakeet_live.cli import app
-from parakeet_live.engine.backend import CapacityError, Emission, EngineError, StepInput
+from parakeet_live.engine.backend import CapacityError, EngineError, StepInput
 from parakeet_live.engine.backends import BackendChoice, open_backend
 from parakeet_live.engine.nemo.backend import NemoOnnxBackend
 from parakeet_live.engine.nemo.encoder import SILENCE, WindowedEncoder
 from parakeet_live.engine.nemo.graph import OnnxGraph
 from parakeet_live.engine.nemo.network import NemoNetwork
 from parakeet_live.engine.nemo.selftest import equal_sizes
-from parakeet_live.engine.onnx import OnnxBackend
-from parakeet_models.bundle import embedded_bundle
 from parakeet_models.frames import valid_frames
 from parakeet_models.layouts import ForeignBundle, LayoutError, describe, load_model
 from parakeet_models.mel import log_mel
-from parakeet_models.network import EncoderState, StreamingEncoder
+from parakeet_models.network import StreamingEncoder
 from support.coreml import CONFIG, make_network
-from support.hearing import AUDIO, Heard, after_silence, assert_same, hear, hear_all, samples_of, steps_of
+from support.hearing import (
+    AUDIO,
+    assert_same,
+    encoded_as_published,
+    hear,
+    hear_all,
+    network_hears_all,
+    samples_of,
+    steps_of,
+)
 from support.layouts.config import STREAMING
 from support.layouts.look_alikes import ONNX, LookAlikes
 from support.layouts.onnx_files import make_loopback_encoder, make_soniqo_onnx
@@ -48,30 +55,11 @@ def network_of(bundle: ForeignBundle) -> NemoNetwork:
     return NemoNetwork(bundle.layout, 2, lambda part, path: OnnxGraph(path))
 
 
-@pytest.fixture(scope="module")
-def expected() -> dict[str, Heard]:
-    """Of the embedded model's own bundle."""
-    bundle = embedded_bundle()
-    backend = OnnxBackend(bundle, 1)
-    slots: list[int] = []
-
-    def run(step: StepInput, fresh: bool) -> list[Emission]:
-        if fresh:
-            for slot in slots:
-                backend.close(slot)
-            slots[:] = [backend.open()]
-        return backend.step([step])[0]
-
-    return hear_all(bundle, run)
-
-
 @pytest.mark.parametrize("name", ONNX)
-def test_the_same_tokens_on_the_same_frames(
-    look_alikes: LookAlikes, expected: dict[str, Heard], name: str
-) -> None:
+def test_the_same_tokens_on_the_same_frames(look_alikes: LookAlikes, name: str) -> None:
     bundle = published(look_alikes.directory(name))
-    # A stream's first window begins with silence, where our own graph has nothing at all: hence the difference.
-    assert_same(hear_all(bundle, network_of(bundle).step), expected, probability=0.1)
+    expected = network_hears_all(look_alikes.network, bundle)
+    assert_same(hear_all(bundle, network_of(bundle).step), expected, probability=0.002)
 
 
 def test_the_command_line_runs_a_layout(look_alikes: LookAlikes) -> None:
@@ -103,33 +91,24 @@ def test_encoder_frames_equal_the_network(look_alikes: LookAlikes) -> None:
         bundle = published(layout.directory)
         steps = list(steps_of(bundle, samples_of(RECORDING)))
         found = np.concatenate([encoder.step(step, memory) for step in steps])
-        mel = torch.from_numpy(np.concatenate([step.mel[1:] for step in steps]))[None]
-        # The silence, and the eight frames of padding that a stream's first step has, of which the last seven are here.
-        mel = torch.cat([torch.full((1, 9, mel.shape[2]), float(SILENCE)), mel], 1)
-        mel[:, :16] = float(SILENCE)
-        begin, zero, end = torch.tensor([8]), torch.tensor([0]), torch.tensor([17])
-        state = EncoderState.initial(network.config, 1)
-        own.step(torch.nn.functional.pad(mel[:, :9], (0, 0, 8, 0)), begin, end, state)
-        fresh = EncoderState.initial(network.config, 1)
-        fresh.stage1, fresh.stage2 = state.stage1, state.stage2
-        starts = range(8, mel.shape[1] - 16, 16)
-        wanted = torch.cat([own.step(mel[:, start : start + 17], zero, end, fresh) for start in starts], 1)[0]
+        wanted = encoded_as_published(own, network.config, steps)
         with torch.inference_mode():
             projected = network.joint.enc(torch.from_numpy(found))
         assert len(projected) == len(wanted), name
         assert float((projected - wanted).abs().max()) < 1e-3, name
 
 
-def test_streams_do_not_disturb_each_other(look_alikes: LookAlikes, expected: dict[str, Heard]) -> None:
+def test_streams_do_not_disturb_each_other(look_alikes: LookAlikes) -> None:
     """Two recordings step by step in turn on one backend, and then a third on a slot that was used before."""
     bundle = published(look_alikes.directory("sherpa"))
+    expected = network_hears_all(look_alikes.network, bundle)
     backend = open_backend(bundle, 2)
     names = ["fsddstr_george_15.flac", "fsddstr_jackson_00.flac"]
     slots = [backend.open() for _ in names]
     with pytest.raises(CapacityError, match="all 2 slots are taken"):
         backend.open()
     streams = [
-        steps_of(bundle, after_silence(AUDIO / name), slot) for name, slot in zip(names, slots, strict=True)
+        steps_of(bundle, samples_of(AUDIO / name), slot) for name, slot in zip(names, slots, strict=True)
     ]
     tokens: list[list[tuple[int, int]]] = [[] for _ in names]
     number = 0
@@ -141,7 +120,7 @@ def test_streams_do_not_disturb_each_other(look_alikes: LookAlikes, expected: di
     backend.close(slots[0])
     slot = backend.open()
     again = hear(
-        bundle, lambda step: backend.step([step])[0], after_silence(AUDIO / "fsdd_jackson_7_0.flac"), slot
+        bundle, lambda step: backend.step([step])[0], samples_of(AUDIO / "fsdd_jackson_7_0.flac"), slot
     )
     assert again.tokens == expected["fsdd_jackson_7_0.flac"].tokens
     backend.shut_down()

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from parakeet_live.audio.files import read_blocks
 from parakeet_live.engine.backend import Emission, StepInput
+from parakeet_live.engine.nemo.encoder import SILENCE
 from parakeet_live.session.session import Session
 from parakeet_live.session.vocabulary import Vocabulary
 from parakeet_models.layouts import AnyBundle
+from parakeet_models.network import EncoderState, NetworkConfig, ParakeetNetwork, StreamingEncoder
+from parakeet_models.network.greedy import greedy_decode
 
 AUDIO = Path(__file__).parents[1] / "data" / "audio"
 RECORDINGS = sorted(AUDIO.glob("*.flac"))
-LEAD_S = 6.4
-"""Silence before a recording. Layouts differ in what a stream begins with (silence, or nothing at all), and a word can
-come a frame earlier or later for that; behind the 70 frames that a layer looks back on, little of it is left."""
-
 RunStep = Callable[[StepInput], list[Emission]]
 
 
@@ -35,11 +36,6 @@ class Heard:
 def samples_of(path: Path) -> NDArray[np.float32]:
     """float32[n] at 16 kHz."""
     return np.concatenate(list(read_blocks(path)))
-
-
-def after_silence(path: Path) -> NDArray[np.float32]:
-    """The same with ``LEAD_S`` of silence before it."""
-    return np.concatenate([np.zeros(int(LEAD_S * 16_000), np.float32), samples_of(path)])
 
 
 def steps_of(bundle: AnyBundle, samples: NDArray[np.float32], slot: int = 0) -> Iterator[StepInput]:
@@ -65,7 +61,7 @@ def hear(bundle: AnyBundle, run: RunStep, samples: NDArray[np.float32], slot: in
 
 
 def hear_all(bundle: AnyBundle, run: Callable[[StepInput, bool], list[Emission]]) -> dict[str, Heard]:
-    """Every recording by name, after silence, a stream each; ``run`` is told whether a step begins one."""
+    """Every recording by name, a stream each; ``run`` is told whether a step begins one."""
 
     def stream(path: Path) -> Heard:
         fresh = True
@@ -75,9 +71,38 @@ def hear_all(bundle: AnyBundle, run: Callable[[StepInput, bool], list[Emission]]
             began, fresh = fresh, False
             return run(step, began)
 
-        return hear(bundle, one, after_silence(path))
+        return hear(bundle, one, samples_of(path))
 
     return {path.name: stream(path) for path in RECORDINGS}
+
+
+def encoded_as_published(own: StreamingEncoder, config: NetworkConfig, steps: Sequence[StepInput]) -> Tensor:
+    """Encoder frames [T', n] of a stream that begins as those of the published layouts do: 160 ms of silence go before
+    it, and no frame attends to them. Our own streams begin with nothing at all, which moves a word now and then."""
+    mel = torch.from_numpy(np.concatenate([step.mel[1:] for step in steps]))[None]
+    # The silence, and the eight frames of padding that a stream's first step has, of which the last seven are here.
+    mel = torch.cat([torch.full((1, 9, mel.shape[2]), float(SILENCE)), mel], 1)
+    mel[:, :16] = float(SILENCE)
+    begin, zero, end = torch.tensor([8]), torch.tensor([0]), torch.tensor([17])
+    state = EncoderState.initial(config, 1)
+    own.step(torch.nn.functional.pad(mel[:, :9], (0, 0, 8, 0)), begin, end, state)
+    fresh = EncoderState.initial(config, 1)
+    fresh.stage1, fresh.stage2 = state.stage1, state.stage2
+    starts = range(8, mel.shape[1] - 16, 16)
+    return torch.cat([own.step(mel[:, start : start + 17], zero, end, fresh) for start in starts], 1)[0]
+
+
+def network_hears_all(network: ParakeetNetwork, bundle: AnyBundle) -> dict[str, Heard]:
+    """What the network in PyTorch makes of every recording when its streams begin as those of the published layouts."""
+    own = StreamingEncoder(network)
+    own.projection = torch.nn.Identity()  # `greedy_decode` has the joint network do that
+    ends = {token for token in (bundle.manifest.tokens.eou, bundle.manifest.tokens.eob) if token is not None}
+    heard = {}
+    for path in RECORDINGS:
+        encoded = encoded_as_published(own, network.config, list(steps_of(bundle, samples_of(path))))
+        tokens = greedy_decode(network, encoded, reset_on=frozenset(ends))
+        heard[path.name] = Heard([(t.frame, t.token) for t in tokens], [t.probability for t in tokens])
+    return heard
 
 
 def assert_same(found: dict[str, Heard], expected: dict[str, Heard], *, probability: float) -> None:
