@@ -53,7 +53,7 @@ QUOTAS: tuple[Quota, ...] = (
     Quota("piper", 2400),
     Quota("kokoro", 12_000, MIX),
 )
-"""About 12 hours of speech. On one core: kokoro two hours, piper 6 minutes, all others together 8 minutes."""
+"""About 13 hours of speech. On one core: kokoro two hours, piper 6 minutes, all others together 10 minutes."""
 
 
 def texts(mix: Mapping[str, float], rng: random.Random) -> Iterator[tuple[str, str]]:
