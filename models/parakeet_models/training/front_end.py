@@ -109,18 +109,25 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 
 @numba.njit(cache=True, fastmath=True)
+def _seen(x, time, band):  # type: ignore[no-untyped-def]
+    """The nine values of x [T + 3, bins + 3] that the first stage sees at a place, in the order of its taps."""
+    above, middle, below, at = x[2 * time], x[2 * time + 1], x[2 * time + 2], 2 * band
+    return (
+        above[at], above[at + 1], above[at + 2],
+        middle[at], middle[at + 1], middle[at + 2],
+        below[at], below[at + 1], below[at + 2],
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, fastmath=True)
 def _first_row(x, time, valid, taps, bias, row):  # type: ignore[no-untyped-def]
     """Row `time` of the rectified first stage of x [T + 3, bins + 3] into row [F1 + 3, C], but for its padding;
     zeros outside the `valid` ones."""
     if time < 0 or time >= valid:
         row[:] = 0.0
         return
-    above, middle, below = x[2 * time], x[2 * time + 1], x[2 * time + 2]
     for band in range((x.shape[1] - 3) // 2 + 1):
-        at = 2 * band
-        a, b, c = above[at], above[at + 1], above[at + 2]
-        d, e, f = middle[at], middle[at + 1], middle[at + 2]
-        g, h, i = below[at], below[at + 1], below[at + 2]
+        a, b, c, d, e, f, g, h, i = _seen(x, time, band)
         for k in range(len(bias)):
             value = (
                 bias[k] + a * taps[0, k] + b * taps[1, k] + c * taps[2, k] + d * taps[3, k] + e * taps[4, k]
@@ -155,12 +162,8 @@ def _first_gradient(x, time, valid, row, gradient, sums, bias_sums):  # type: ig
     """Add to the sums what the complete gradient [F1 + 3, C] of row `time` of the first stage means for its taps."""
     if time < 0 or time >= valid:
         return
-    above, middle, below = x[2 * time], x[2 * time + 1], x[2 * time + 2]
     for band in range((x.shape[1] - 3) // 2 + 1):
-        at = 2 * band
-        a, b, c = above[at], above[at + 1], above[at + 2]
-        d, e, f = middle[at], middle[at + 1], middle[at + 2]
-        g, h, i = below[at], below[at + 1], below[at + 2]
+        a, b, c, d, e, f, g, h, i = _seen(x, time, band)
         for k in range(len(bias_sums)):
             part = gradient[band + 2, k] if row[band + 2, k] > 0 else np.float32(0)
             bias_sums[k] += part
