@@ -22,6 +22,7 @@ from parakeet_models.network.greedy import greedy_decode
 
 AUDIO = Path(__file__).parents[1] / "data" / "audio"
 RECORDINGS = sorted(AUDIO.glob("*.flac"))
+
 RunStep = Callable[[StepInput], list[Emission]]
 
 

@@ -90,8 +90,9 @@ def apply_accent(phonemes: str, accent: str, rng: random.Random) -> str:
     plain_stops = accent in PLAIN_STOPS_ACCENTS and rng.random() < 0.5
     return " ".join(
         _accented_word(
-            _with_plain_stop(word) if plain_stops else word,
+            word,
             chosen,
+            plain_stops=plain_stops,
             devoice=devoice,
             paragoge=paragoge,
             end_stress=end_stress,
@@ -101,10 +102,12 @@ def apply_accent(phonemes: str, accent: str, rng: random.Random) -> str:
 
 
 def _accented_word(
-    word: str, chosen: dict[str, str], *, devoice: bool, paragoge: bool, end_stress: bool
+    word: str, chosen: dict[str, str], *, plain_stops: bool, devoice: bool, paragoge: bool, end_stress: bool
 ) -> str:
     body = word.rstrip(".,?!")
     tail = word[len(body) :]
+    if plain_stops:
+        body = _with_plain_stop(body)
     if devoice and body and body[-1] in FINAL_DEVOICING:
         body = body[:-1] + FINAL_DEVOICING[body[-1]]
     body = "".join(chosen.get(symbol, symbol) for symbol in body)
